@@ -1,0 +1,1 @@
+"""nbagent: an agent that lives in a notebook (placeholder docstring, see below)."""

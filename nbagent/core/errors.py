@@ -1,0 +1,60 @@
+"""Failures, named by who acts next.
+
+    NbagentError
+    ├── ConfigError        the person: a key, an option, a setting is missing or wrong
+    ├── ModelError         the model's side
+    │   ├── Transient      the loop tries again, after `retry_after` seconds if given
+    │   ├── Rejected       the person: the request itself was refused (key, model name, size)
+    │   └── ContextFull    the loop ends the run: the conversation no longer fits
+    ├── ToolError          the model: its text becomes the call's error result
+    │   └── NotebookError  the model: the notebook did not take an edit
+    └── Interrupted        nobody: the person stopped the call; `output` is what it had produced
+
+This module must not import anything of nbagent.
+"""
+
+from __future__ import annotations
+
+
+class NbagentError(Exception):
+    """Base of every failure that nbagent raises on purpose; its text is one readable sentence."""
+
+
+class ConfigError(NbagentError):
+    """The person must change a key, an option or a setting; the text names it, its value and the fix."""
+
+
+class ModelError(NbagentError):
+    """The model's side failed; the text is the sentence shown in the cell."""
+
+
+class Transient(ModelError):
+    """A failure that may pass (overload, lost connection); `retry_after` is seconds asked for by the server."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Rejected(ModelError):
+    """The server refused the request and would refuse it again."""
+
+
+class ContextFull(ModelError):
+    """The conversation no longer fits the model's context window."""
+
+
+class ToolError(NbagentError):
+    """Tell the model: the text becomes an error result, and the run goes on."""
+
+
+class NotebookError(ToolError):
+    """The notebook did not take an operation (unknown cell, changed cell, page gone)."""
+
+
+class Interrupted(NbagentError):
+    """The person interrupted a call that had begun; `output` is the text it had produced so far."""
+
+    def __init__(self, output: str = "") -> None:
+        super().__init__("interrupted")
+        self.output = output

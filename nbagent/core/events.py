@@ -1,0 +1,299 @@
+"""What a run reports: one frozen, tagged, JSON-able value a fact.
+
+Every event says in which of the four states the loop was, in which turn (from 1; 0 before the first), and when
+(`at`: seconds since the run began). A consumer dispatches on `.type` or matches on the class and must pass over kinds
+that it does not know. Views, logs and lessons are made from these and from nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from nbagent.core.messages import Block, Json, Usage
+
+
+class State(StrEnum):
+    """What the loop is doing now."""
+
+    THINK = "Think"
+    ACT = "Act"
+    OBSERVE = "Observe"
+    DONE = "Done"
+
+
+class Status(StrEnum):
+    """How a call ended: only `OK` and `ERROR` ran to their end; `INTERRUPTED` ran in part; the rest did not run."""
+
+    OK = "ok"
+    ERROR = "error"
+    INTERRUPTED = "interrupted"
+    DENIED = "denied"
+    SKIPPED = "skipped"
+    INVALID = "invalid"
+
+
+class Reason(StrEnum):
+    """Why a run ended."""
+
+    END_TURN = "end_turn"
+    MAX_TURNS = "max_turns"
+    BUDGET = "budget"
+    TIMEOUT = "timeout"
+    REPEATED = "repeated_observation"
+    DENIED = "denied"
+    INTERRUPTED = "interrupted"
+    REFUSAL = "refusal"
+    MAX_TOKENS = "max_tokens"
+    CONTEXT_FULL = "context_full"
+    HOOK = "hook"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Base of all events."""
+
+    type: ClassVar[str] = "event"
+    state: State
+    turn: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted(Event):
+    """A run began; `max_turns` and `budget` (a sentence, may be empty) are its limits."""
+
+    type: ClassVar[str] = "run_started"
+    run_id: str
+    session_id: str
+    model: str
+    mode: str
+    prompt: str
+    max_turns: int
+    budget: str = ""
+    notebook: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSent(Event):
+    """A request goes to the model: `new` are the messages since the last one, `prefix` the hash of all before them."""
+
+    type: ClassVar[str] = "request_sent"
+    model: str
+    new: tuple[Json, ...]
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyStarted(Event):
+    """The first byte of a reply came."""
+
+    type: ClassVar[str] = "reply_started"
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockStarted(Event):
+    """Block `index` of the reply began; `kind` is the API's block type, `name` and `call_id` are set for calls."""
+
+    type: ClassVar[str] = "block_started"
+    index: int
+    kind: str
+    name: str = ""
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta(Event):
+    """More text of block `index`."""
+
+    type: ClassVar[str] = "text_delta"
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingDelta(Event):
+    """More (summarized) thinking of block `index`."""
+
+    type: ClassVar[str] = "thinking_delta"
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputDelta(Event):
+    """More of the JSON of the call in block `index`."""
+
+    type: ClassVar[str] = "input_delta"
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawReceived(Event):
+    """A stream event of a type that we do not know, kept and shown as it came."""
+
+    type: ClassVar[str] = "raw_received"
+    raw: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyEnded(Event):
+    """A whole reply was received and entered the transcript; `cost` is in US dollars where the price is known."""
+
+    type: ClassVar[str] = "reply_ended"
+    content: tuple[Block, ...]
+    stop_reason: str
+    usage: Usage
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyDiscarded(Event):
+    """A broken reply was thrown away whole: what was shown of it does not count and nothing of it ran."""
+
+    type: ClassVar[str] = "reply_discarded"
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryScheduled(Event):
+    """The request is repeated after `wait` seconds; this will be try `attempt` of `limit`."""
+
+    type: ClassVar[str] = "retry_scheduled"
+    attempt: int
+    limit: int
+    wait: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallDecided(Event):
+    """The policy decided about a call: `action` is allow, ask or deny; `rule` says which rule or mode did."""
+
+    type: ClassVar[str] = "call_decided"
+    call_id: str
+    name: str
+    input: Json
+    action: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAsked(Event):
+    """A person is asked about a call; the view shows `approval` (see `ports.Approval`) and waits."""
+
+    type: ClassVar[str] = "approval_asked"
+    call_id: str
+    approval: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAnswered(Event):
+    """The answer: `approved`, the person's words, the rule that was kept (may be empty), and who answered."""
+
+    type: ClassVar[str] = "approval_answered"
+    call_id: str
+    approved: bool
+    words: str = ""
+    rule: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted(Event):
+    """A call runs now, with the validated `input`; `title` is a short line for people."""
+
+    type: ClassVar[str] = "call_started"
+    call_id: str
+    name: str
+    input: Json
+    title: str
+    preview: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallProgress(Event):
+    """A running call says how far it is: a short text that replaces the one before."""
+
+    type: ClassVar[str] = "call_progress"
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEnded(Event):
+    """A call was answered; `content` is the result as the model gets it, `seconds` its duration."""
+
+    type: ClassVar[str] = "call_ended"
+    call_id: str
+    name: str
+    status: Status
+    content: tuple[Block, ...]
+    seconds: float
+    summary: str = ""
+    cells: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultsAppended(Event):
+    """One message with a result for every call of the reply entered the transcript."""
+
+    type: ClassVar[str] = "results_appended"
+    call_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAsked(Event):
+    """The person is asked something that is not about a call's permission (see `ports.Question`)."""
+
+    type: ClassVar[str] = "question_asked"
+    question_id: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAnswered(Event):
+    """The person's answer; empty where nobody was there."""
+
+    type: ClassVar[str] = "question_answered"
+    question_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted(Event):
+    """One sentence for the person about something unusual that the loop handled (`level`: info or warning)."""
+
+    type: ClassVar[str] = "noted"
+    text: str
+    level: str = "warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded(Event):
+    """The run is over: why, a sentence, what to do next, the last text, and what it took."""
+
+    type: ClassVar[str] = "run_ended"
+    reason: Reason
+    sentence: str
+    next_step: str
+    text: str
+    turns: int
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    cells: tuple[str, ...] = ()
+
+
+def to_json(event: Event) -> Json:
+    """Return `event` as a JSON object with its `type`."""
+    data: dict[str, Any] = {"type": event.type}
+    for item in dataclasses.fields(event):
+        value = getattr(event, item.name)
+        data[item.name] = dataclasses.asdict(value) if isinstance(value, Usage) else value
+    return data

@@ -1,0 +1,270 @@
+"""What the core needs from outside, each as a small protocol: model, notebook, kernel, approval, store.
+
+Every port has one conformance kit in tests/conformance that each of its hosts must pass. All methods run on the main
+thread's event loop. Read `Approval` with care: the kernel answers for safety, and an answer is bound to its hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from nbagent.core.messages import Json, Message, Usage
+
+Output = dict[str, Any]
+"""One nbformat output: stream, display_data, execute_result or error, as stored in a notebook."""
+
+CellType = Literal["code", "markdown", "raw"]
+
+
+def source_hash(source: str) -> str:
+    """Return the short hash by which an edit proves which source it was made for (12 hex digits of SHA-256)."""
+    return hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:12]
+
+
+# ── model ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request to a model. `messages` is the live transcript: read it, never change it."""
+
+    system: str
+    tools: tuple[Json, ...]
+    messages: Sequence[Message]
+    max_tokens: int = 16_000
+
+
+class Model(Protocol):
+    """A model that answers one request with a stream of raw Messages-API events."""
+
+    @property
+    def name(self) -> str:
+        """The id that is shown and logged, e.g. claude-sonnet-5-5."""
+        ...
+
+    def stream(self, request: Request) -> AsyncGenerator[Json]:
+        """Yield the raw events of one reply; raise `Transient`, `Rejected`, `ContextFull` or `ConfigError`."""
+        ...
+
+    def cost(self, usage: Usage) -> float | None:
+        """Return the price of `usage` in US dollars, or None where it is not known."""
+        ...
+
+
+# ── notebook ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell as it is now. `number` is the execution count (None: not run), `index` its place from 0."""
+
+    id: str
+    type: str
+    source: str
+    index: int
+    number: int | None = None
+    outputs: tuple[Output, ...] = ()
+    metadata: Json = field(default_factory=dict[str, Any])
+
+    @property
+    def hash(self) -> str:
+        """Hash of the source, to be carried by an edit."""
+        return source_hash(self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """Where a cell goes: right before or right after the cell `id`."""
+
+    id: str
+    where: Literal["before", "after"] = "after"
+
+
+class Notebook(Protocol):
+    """The one open notebook of a run. Every method raises `NotebookError` with a sentence for the model."""
+
+    @property
+    def path(self) -> str:
+        """The notebook's path as the person knows it."""
+        ...
+
+    @property
+    def own_cell(self) -> str | None:
+        """The id of the `%%agent` cell that runs now, None where there is none."""
+        ...
+
+    @property
+    def proposes_only(self) -> bool:
+        """Whether edits are only proposed to the person and not made."""
+        ...
+
+    async def cells(self) -> list[Cell]:
+        """Return all cells in order, without outputs."""
+        ...
+
+    async def read(self, cell_id: str) -> Cell:
+        """Return one cell with its outputs."""
+        ...
+
+    async def insert(self, anchor: Anchor, cell_type: CellType, source: str) -> Cell:
+        """Insert a cell at `anchor` and return it as it is in the notebook."""
+        ...
+
+    async def edit(self, cell_id: str, source: str, expected_hash: str) -> Cell:
+        """Replace a cell's source if its hash is still `expected_hash`; return it as read back."""
+        ...
+
+    async def delete(self, cell_id: str, expected_hash: str) -> None:
+        """Delete a cell if its hash is still `expected_hash`."""
+        ...
+
+    async def move(self, cell_id: str, anchor: Anchor) -> Cell:
+        """Move a cell to `anchor` and return it."""
+        ...
+
+    async def begin_run(self, cell_id: str) -> CellSink:
+        """Mark a cell as running, with its outputs cleared, and return where its outputs go."""
+        ...
+
+    async def save(self) -> None:
+        """Save the notebook."""
+        ...
+
+
+class CellSink(Protocol):
+    """Takes the outputs of one running cell, in order, as they come."""
+
+    def emit(self, output: Output) -> None:
+        """Take one output (streams in pieces, `\\r` unfolded); also `{"output_type": "clear_output", "wait": bool}`
+        and display updates with `_display_id` and `_update` keys. Never blocks, never raises."""
+        ...
+
+    async def end(self, number: int | None) -> tuple[Output, ...]:
+        """Mark the cell as idle with execution count `number`; return its outputs as they are in the notebook."""
+        ...
+
+
+# ── kernel ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What running code gave. `status`: ok, error, or timeout. Outputs are nbformat outputs with streams merged."""
+
+    status: Literal["ok", "error", "timeout"]
+    outputs: tuple[Output, ...]
+    number: int | None
+    seconds: float
+    note: str = ""
+
+
+class Kernel(Protocol):
+    """The kernel that the loop runs in; code runs on the main thread. An interrupt raises `Interrupted`."""
+
+    def namespace(self) -> Mapping[str, Any]:
+        """Return the person's live variables (hidden ones of IPython left out), read fresh at each call."""
+        ...
+
+    async def run(self, code: str, *, emit: Callable[[Output], None], timeout: float | None) -> Ran:
+        """Run code as a cell of the person's: in their namespace, with history and execution count."""
+        ...
+
+    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
+        """Run code in a shallow copy of the namespace: new and rebound names vanish, no history, no count."""
+        ...
+
+
+# ── approval ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a person sees of a call before it runs: `kind` is code, text, command, diff or none.
+
+    `body` is exactly what will run or be written; `old` is the text that a diff replaces; `language` is for colours.
+    """
+
+    kind: Literal["none", "code", "text", "command", "diff"] = "none"
+    body: str = ""
+    old: str = ""
+    language: str = "python"
+
+    def to_json(self) -> Json:
+        """Return the preview as a JSON object."""
+        return {"kind": self.kind, "body": self.body, "old": self.old, "language": self.language}
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A question about one call. `offers` are the exact texts of rules that "Allow from now on" could keep."""
+
+    call_id: str
+    tool: str
+    title: str
+    input: Json
+    preview: Preview
+    why: str
+    offers: tuple[str, ...]
+    notebook: str = ""
+
+    @property
+    def hash(self) -> str:
+        """Hash of what is shown; an answer must carry the same."""
+        shown = repr((self.call_id, self.tool, self.title, sorted(self.input.items(), key=lambda i: i[0]), self.preview))
+        return source_hash(shown)
+
+    def to_json(self) -> Json:
+        """Return the approval as a JSON object, with its hash."""
+        return {"call_id": self.call_id, "tool": self.tool, "title": self.title, "input": self.input,
+                "preview": self.preview.to_json(), "why": self.why, "offers": list(self.offers),
+                "notebook": self.notebook, "hash": self.hash}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A person's (or the policy's) answer to an `Approval`: words say what to do instead; `rule` is kept if set."""
+
+    approved: bool
+    words: str = ""
+    rule: str = ""
+    by: str = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that is not about permission; the person may choose or write."""
+
+    id: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+class Approver(Protocol):
+    """Asks the person. Where nobody can answer, `present` is False and both methods return at once."""
+
+    @property
+    def present(self) -> bool:
+        """Whether somebody can answer."""
+        ...
+
+    async def ask(self, approval: Approval) -> Answered:
+        """Return the answer; deny where nobody is there or the answer does not fit the approval's hash."""
+        ...
+
+    async def question(self, question: Question) -> str:
+        """Return the person's answer, or "" where nobody is there."""
+        ...
+
+
+# ── store ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Store(Protocol):
+    """Keeps one session's records, append-only."""
+
+    def append(self, record: Json) -> None:
+        """Keep one record; it must be on disk (or wherever it goes) when this returns."""
+        ...

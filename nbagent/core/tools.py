@@ -1,0 +1,255 @@
+"""A tool is a typed async function; its docstring is its description and its signature is its schema.
+
+Read `tool` (the decorator) first. pydantic is imported when the first tool is built, not with this module.
+This module knows nothing of what any tool does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, get_type_hints, overload
+
+from nbagent.core.errors import ToolError
+from nbagent.core.messages import Block, Json, text_block
+from nbagent.core.ports import Preview
+
+ToolFunction = Callable[..., Awaitable[Any]]
+
+
+class Kind(StrEnum):
+    """What a call does to the person's things: the row of the policy table that it falls in."""
+
+    READ = "read"
+    SCRATCH = "scratch"
+    EDIT_CELL = "edit cell"
+    RUN_CELL = "run or delete cell"
+    WRITE_FILE = "write file"
+    SHELL = "shell or network"
+    SHELL_READ = "read-only shell"
+    PROTECTED = "protected"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a call gives: blocks for the model, a short line for people, and the ids of the cells it touched."""
+
+    content: tuple[Block, ...]
+    summary: str = ""
+    is_error: bool = False
+    cells: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, value: Any) -> Result:
+        """Make a result from what a tool function returned: a Result, text, None, or a list of blocks."""
+        if isinstance(value, Result):
+            return value
+        if value is None or (isinstance(value, str) and not value.strip()):
+            return cls((text_block("(no output)"),))
+        if isinstance(value, str):
+            return cls((text_block(value),))
+        return cls(tuple(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a running tool function may know and say of its own call."""
+
+    id: str
+    progress: Callable[[str], None]
+    """Say in a short line how far the call is; it replaces the line before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. `kind`, `subject`, `title` and `preview` take the validated input of a call.
+
+    `subject` is what a rule's pattern is matched against (a path, a command, code); `title` a short line for people.
+    `exact` says that a pattern must equal the subject (tools that run code): no globs.
+    """
+
+    name: str
+    description: str
+    schema: Json
+    function: ToolFunction
+    kind: Callable[[Json], Kind]
+    subject: Callable[[Json], str]
+    title: Callable[[Json], str]
+    preview: Callable[[Json], Preview]
+    exact: bool = False
+    _model: list[Any] = field(default_factory=list[Any])
+
+    def to_param(self) -> Json:
+        """Return the tool as the `tools` entry of a request."""
+        return {"name": self.name, "description": self.description, "input_schema": self.schema}
+
+    def validate(self, given: Json) -> Json:
+        """Return `given` with defaults filled in; raise `ToolError` that names each wrong argument and what is expected."""
+        from pydantic import ValidationError  # noqa: PLC0415  (see the module's docstring)
+
+        try:
+            return self._model[0].model_validate(given).model_dump()
+        except ValidationError as error:
+            problems = "; ".join(
+                f"{'.'.join(str(p) for p in e['loc']) or 'input'}: {e['msg'].lower()}" for e in error.errors()
+            )
+            message = f"wrong arguments for {self.name}: {problems}. Expected: {self.signature}"
+            raise ToolError(message) from None
+
+    @property
+    def signature(self) -> str:
+        """The arguments as a person would write them down, e.g. `path: string, limit: integer = 200`."""
+        required = set(self.schema.get("required", []))
+        parts = [
+            f"{name}: {_type_name(spec)}" + ("" if name in required else f" = {spec.get('default')!r}")
+            for name, spec in self.schema.get("properties", {}).items()
+        ]
+        return f"{self.name}({', '.join(parts)})"
+
+    async def run(self, call: Call, given: Json) -> Result:
+        """Run the function on validated input."""
+        return Result.of(await self.function(call, **given))
+
+
+class Toolset(Mapping[str, Tool]):
+    """Tools by name, in a fixed order; raises ValueError on two of one name."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        for item in tools:
+            if item.name in self._tools:
+                msg = f"two tools are named {item.name!r}"
+                raise ValueError(msg)
+            self._tools[item.name] = item
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def params(self) -> tuple[Json, ...]:
+        """Return all tools as the `tools` of a request."""
+        return tuple(item.to_param() for item in self._tools.values())
+
+
+def _nothing(_: Json) -> Preview:
+    return Preview()
+
+
+@overload
+def tool(function: ToolFunction, /) -> Tool: ...
+@overload
+def tool(
+    function: None = None,
+    /,
+    *,
+    name: str | None = None,
+    kind: Kind | Callable[[Json], Kind] = Kind.READ,
+    subject: Callable[[Json], str] | str | None = None,
+    title: Callable[[Json], str] | None = None,
+    preview: Callable[[Json], Preview] = _nothing,
+    exact: bool = False,
+) -> Callable[[ToolFunction], Tool]: ...
+
+
+def tool(
+    function: ToolFunction | None = None,
+    /,
+    *,
+    name: str | None = None,
+    kind: Kind | Callable[[Json], Kind] = Kind.READ,
+    subject: Callable[[Json], str] | str | None = None,
+    title: Callable[[Json], str] | None = None,
+    preview: Callable[[Json], Preview] = _nothing,
+    exact: bool = False,
+) -> Tool | Callable[[ToolFunction], Tool]:
+    """Make a `Tool` of an async function whose first parameter is its `Call`.
+
+    The docstring's first part is the description; a Google-style `Args:` section describes the arguments; types and
+    defaults come from the signature. `kind` is a row of the policy table or a function of the input; `subject` names
+    the argument (or computes the text) that rules match; without it the first argument is taken.
+    """
+
+    def build(func: ToolFunction) -> Tool:
+        tool_name = name or func.__name__
+        description, arguments = _parse_docstring(inspect.getdoc(func) or "")
+        model = _input_model(func, tool_name, arguments)
+        schema = _schema(model)
+        first = next(iter(schema.get("properties", {})), None)
+        key = subject if isinstance(subject, str) else first
+        of_subject = subject if callable(subject) else lambda given: str(given.get(key, "")) if key else ""
+        return Tool(
+            name=tool_name,
+            description=description,
+            schema=schema,
+            function=func,
+            kind=kind if not isinstance(kind, Kind) else lambda _: kind,
+            subject=of_subject,
+            title=title or (lambda given: _default_title(tool_name, of_subject(given))),
+            preview=preview,
+            exact=exact,
+            _model=[model],
+        )
+
+    return build(function) if function is not None else build
+
+
+def _default_title(name: str, subject: str) -> str:
+    lines = subject.strip().splitlines()
+    short = lines[0][:80] if lines else ""
+    return f"{name} {short}".strip()
+
+
+def _input_model(func: ToolFunction, tool_name: str, arguments: Mapping[str, str]) -> Any:
+    from pydantic import ConfigDict, Field, create_model  # noqa: PLC0415
+
+    hints = get_type_hints(func, include_extras=True)
+    fields: dict[str, Any] = {}
+    for parameter in list(inspect.signature(func).parameters.values())[1:]:
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        described = Field(default, description=arguments.get(parameter.name))
+        fields[parameter.name] = (hints.get(parameter.name, Any), described)
+    return create_model(f"{tool_name}_input", __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _schema(model: Any) -> Json:
+    schema: Json = model.model_json_schema()
+    schema.pop("title", None)
+    for spec in schema.get("properties", {}).values():
+        spec.pop("title", None)
+    schema.setdefault("properties", {})
+    return schema
+
+
+def _type_name(spec: Json) -> str:
+    if "enum" in spec:
+        return " | ".join(repr(v) for v in spec["enum"])
+    if "anyOf" in spec:
+        return " | ".join(_type_name(s) for s in spec["anyOf"])
+    return str(spec.get("type", "any"))
+
+
+_ARGUMENT = re.compile(r"^(\w+)(?:\s*\([^)]*\))?:\s*(.*)$")
+
+
+def _parse_docstring(text: str) -> tuple[str, dict[str, str]]:
+    """Split a Google-style docstring into its description and the texts of its `Args:` section."""
+    head, _, rest = text.partition("\nArgs:\n")
+    arguments: dict[str, str] = {}
+    current = ""
+    for line in inspect.cleandoc(rest).splitlines():
+        if re.match(r"^\w+:$", line):  # the next section
+            break
+        if (found := _ARGUMENT.match(line)) and not line.startswith(" "):
+            current = found[1]
+            arguments[current] = found[2].strip()
+        elif current and line.strip():
+            arguments[current] += " " + line.strip()
+    return head.strip(), arguments
