@@ -1,0 +1,1 @@
+"""Tests of nbagent: a package, so that `from tests.support...` works."""

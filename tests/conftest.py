@@ -1,0 +1,146 @@
+"""What holds for every test: no network but loopback, nobody's real home or key, the same examples each time, no skips.
+
+Read `pytest_configure` first.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import hypothesis
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[1]
+HOME_KEY = pytest.StashKey[Path]()
+
+# ── nobody's home, key or settings ───────────────────────────────────────────────────────────────────────────────────
+
+HOME_FOLDERS = {
+    "HOME": "",
+    "USERPROFILE": "",
+    "XDG_CONFIG_HOME": "config",
+    "XDG_DATA_HOME": "data",
+    "XDG_CACHE_HOME": "cache",
+    "XDG_STATE_HOME": "state",
+    "IPYTHONDIR": "ipython",
+    "JUPYTER_CONFIG_DIR": "jupyter/config",
+    "JUPYTER_DATA_DIR": "jupyter/data",
+    "JUPYTER_RUNTIME_DIR": "jupyter/runtime",
+}
+FOREIGN_PREFIXES = ("ANTHROPIC_", "NBAGENT_", "CLAUDE_", "AWS_", "GOOGLE_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
+
+def isolate(home: Path) -> None:
+    """Point this process, and so every kernel and server that it starts, at an empty home without keys or proxies."""
+    for name in [n for n in os.environ if n.upper().startswith(FOREIGN_PREFIXES)]:
+        del os.environ[name]
+    for name, folder in HOME_FOLDERS.items():
+        path = home / folder
+        path.mkdir(parents=True, exist_ok=True)
+        os.environ[name] = str(path)
+    os.environ["MPLCONFIGDIR"] = str(ROOT / "build" / "matplotlib")  # kept: the first font scan takes seconds
+    os.environ["MPLBACKEND"] = "agg"
+    os.environ["NO_PROXY"] = "*"
+    os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--no-skips", action="store_true", help="a skipped test fails the session (make test)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    home = Path(tempfile.mkdtemp(prefix="nbagent-home-"))
+    config.stash[HOME_KEY] = home
+    isolate(home)
+    hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
+    hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
+    hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(config.stash[HOME_KEY], ignore_errors=True)
+
+
+# ── no network but loopback ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class NetworkReached(BaseException):
+    """A test tried to leave this machine. Not an Exception, so that no retry or fallback swallows it."""
+
+
+_reached: list[str] = []
+
+
+def _is_here(host: Any) -> bool:
+    text = (host.decode() if isinstance(host, bytes) else str(host or "")).partition("%")[0]
+    if text in {"", "localhost", "0.0.0.0", "::"} or text.endswith((".localhost", ".invalid")):
+        return True  # `.invalid` never resolves (RFC 2606): the way to test an unknown host
+    try:
+        return ipaddress.ip_address(text).is_loopback
+    except ValueError:
+        return False
+
+
+def _watch(event: str, args: tuple[Any, ...]) -> None:
+    if event == "socket.connect":
+        address = args[1]
+        host = address[0] if isinstance(address, tuple) else ""  # a str is a Unix socket's path
+    elif event == "socket.getaddrinfo":
+        host = args[0]
+    else:
+        return
+    if not _is_here(host):
+        _reached.append(str(host))
+        raise NetworkReached(f"a test tried to reach {host!r}; only loopback is allowed")
+
+
+sys.addaudithook(_watch)
+
+
+@pytest.fixture(autouse=True)
+def _no_network() -> Iterator[None]:
+    before = len(_reached)
+    yield
+    assert _reached[before:] == [], f"tried to reach {_reached[before:]}; only loopback is allowed in tests"
+
+
+@pytest.fixture(autouse=True)
+def _in_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test works in its own empty folder, so that no `.nbagent/` of one is found by another."""
+    monkeypatch.chdir(tmp_path)
+
+
+# ── no skips in `make test` ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _skipped.append(report.nodeid)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.skipped:
+        _skipped.append(report.nodeid)
+
+
+_skipped: list[str] = []
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.config.getoption("--no-skips") and _skipped:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if config.getoption("--no-skips") and _skipped:
+        terminalreporter.write_line(f"--no-skips: these were skipped, which fails the run: {_skipped}", red=True)
