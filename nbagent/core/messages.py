@@ -16,6 +16,9 @@ Block = dict[str, Any]
 Message = dict[str, Any]
 Json = dict[str, Any]
 
+CUT_SHORT = frozenset({"max_tokens", "model_context_window_exceeded"})
+"""Stop reasons of a reply that ends in the middle: none of its calls may run."""
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -117,6 +120,16 @@ class ReplyBuilder:
     _open: dict[int, _OpenBlock] = field(default_factory=dict[int, _OpenBlock])
 
     @property
+    def calls(self) -> list[Block]:
+        """The `tool_use` blocks, in order."""
+        return [block for block in self.content if block.get("type") == "tool_use"]
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined by blank lines."""
+        return "\n\n".join(block["text"] for block in self.content if block.get("type") == "text")
+
+    @property
     def complete(self) -> bool:
         """Whether the reply ended as the API says a reply ends, with no block left open."""
         return self.started and self.stopped and self.stop_reason is not None and not self._open
@@ -145,6 +158,9 @@ class ReplyBuilder:
                 self.usage.update({k: v for k, v in (event.get("usage") or {}).items() if v is not None})
             case "message_stop":
                 self.stopped = True
+                if self.stop_reason in CUT_SHORT:  # some servers end a cut reply without closing its last block
+                    for index in sorted(self._open):
+                        self._close(self._open.pop(index))
             case _:
                 pass
 

@@ -138,8 +138,11 @@ class CellSink(Protocol):
     """Takes the outputs of one running cell, in order, as they come."""
 
     def emit(self, output: Output) -> None:
-        """Take one output (streams in pieces, `\\r` unfolded); also `{"output_type": "clear_output", "wait": bool}`
-        and display updates with `_display_id` and `_update` keys. Never blocks, never raises."""
+        """Take one output; never blocks, never raises.
+
+        Streams come in pieces with their carriage returns; `clear_output` (with `wait`) and updates of a display
+        (`_display_id`, `_update`) come as outputs too.
+        """
         ...
 
     async def end(self, number: int | None) -> tuple[Output, ...]:
@@ -213,7 +216,9 @@ class Approval:
     @property
     def hash(self) -> str:
         """Hash of what is shown; an answer must carry the same."""
-        shown = repr((self.call_id, self.tool, self.title, sorted(self.input.items(), key=lambda i: i[0]), self.preview))
+        shown = repr(
+            (self.call_id, self.tool, self.title, sorted(self.input.items(), key=lambda i: i[0]), self.preview)
+        )
         return source_hash(shown)
 
     def to_json(self) -> Json:

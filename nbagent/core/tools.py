@@ -184,13 +184,14 @@ def tool(
         schema = _schema(model)
         first = next(iter(schema.get("properties", {})), None)
         key = subject if isinstance(subject, str) else first
+        of_kind = kind if not isinstance(kind, Kind) else _always(kind)
         of_subject = subject if callable(subject) else lambda given: str(given.get(key, "")) if key else ""
         return Tool(
             name=tool_name,
             description=description,
             schema=schema,
             function=func,
-            kind=kind if not isinstance(kind, Kind) else lambda _: kind,
+            kind=of_kind,
             subject=of_subject,
             title=title or (lambda given: _default_title(tool_name, of_subject(given))),
             preview=preview,
@@ -199,6 +200,10 @@ def tool(
         )
 
     return build(function) if function is not None else build
+
+
+def _always(kind: Kind) -> Callable[[Json], Kind]:
+    return lambda _: kind
 
 
 def _default_title(name: str, subject: str) -> str:

@@ -1,0 +1,137 @@
+"""The loop: think, act, observe, until done. Read `run` first; the rest of the house serves it.
+
+`run` is an async generator: it stands still until its consumer takes the next event, so whoever shows, logs or steps a
+run also sets its pace. Close it (`aclosing`) in the task that opened it; closing stops what runs and completes the
+transcript. It knows nothing of who consumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from nbagent.core.dispatch import act
+from nbagent.core.endings import Ending
+from nbagent.core.errors import ContextFull, NbagentError
+from nbagent.core.events import Event, Noted, QuestionAnswered, QuestionAsked, Reason, ResultsAppended, State
+from nbagent.core.messages import CUT_SHORT, Block, text_block
+from nbagent.core.ports import Question
+from nbagent.core.run import Agent, Run, Stop
+from nbagent.core.session import Session
+from nbagent.core.think import think
+
+_CUT_REPLIES = 2
+
+
+async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: str = "", stop: Stop | None = None,
+              run_id: str = "run") -> AsyncGenerator[Event]:  # fmt: skip
+    """Run the agent on what the person asks (`blocks`; `prompt` is its readable part) and yield every event.
+
+    The last event is a `RunEnded`, unless the generator is closed or cancelled before. Raises nothing of its own.
+    """
+    this = Run(agent, session, stop or Stop(), run_id)
+    yield this.started(prompt)
+    session.transcript.ask(blocks)
+    try:
+        while not this.over(this.limit_reached()):
+            this.turn += 1
+            for this.state, phase in ((State.THINK, think), (State.ACT, act), (State.OBSERVE, observe)):
+                async with aclosing(phase(this)) as events:
+                    async for event in events:
+                        yield event
+                if this.state is State.THINK and this.over(_after_reply(this)):
+                    break
+    except ContextFull as error:
+        this.ending = Ending(Reason.CONTEXT_FULL, str(error))
+    except NbagentError as error:
+        this.ending = Ending(Reason.ERROR, str(error))
+    finally:
+        session.transcript.answer(this.results)
+    yield this.ended()
+
+
+def _after_reply(this: Run) -> Ending | None:
+    """Whether a reply ends the run, by its stop reason. None: its calls are run, or the model is asked again."""
+    if this.stop.asked:
+        return Ending(this.stop.reason or Reason.INTERRUPTED)
+    reply, reason = this.reply, this.reply.stop_reason
+    this.cut_replies = this.cut_replies + 1 if reason in CUT_SHORT else 0
+    match reason:
+        case "refusal":
+            why = str((reply.stop_details or {}).get("explanation") or "")
+            return Ending(Reason.REFUSAL, f"The model refused to answer this. {why}".strip())
+        case "model_context_window_exceeded":
+            return Ending(Reason.CONTEXT_FULL)
+        case "max_tokens":
+            return Ending(Reason.MAX_TOKENS) if this.cut_replies >= _CUT_REPLIES or not reply.calls else None
+        case "pause_turn":
+            return None
+        case "end_turn" | "stop_sequence" | "tool_use":
+            if reply.calls or (not reply.text and this.calls_made and not this.nudged):
+                return None
+            return Ending(Reason.END_TURN, _without_words(this))
+        case _:
+            return Ending(Reason.ERROR, f"The model stopped for a reason that nbagent does not know ({reason!r}).")
+
+
+def _without_words(this: Run) -> str:
+    """What to say of a run whose last reply has no text, "" where it has."""
+    if this.reply.text:
+        cut = this.reply.stop_reason == "tool_use"
+        return "Done, though the model announced a call and made none." if cut else ""
+    if not this.calls_made:
+        return "The model answered with nothing. Ask again, or try another model with -m."
+    return f"Done, without a closing word. What ran: {this.done_so_far()}"
+
+
+async def observe(this: Run) -> AsyncGenerator[Event]:
+    """Append one message with a result for every call, and look whether the run goes in circles."""
+    calls = this.reply.calls
+    if not calls:
+        if this.reply.stop_reason != "pause_turn":
+            this.nudged = True
+            yield this.event(
+                Noted, text="The model stopped without a word; it was asked once for an answer.", level="info"
+            )
+            this.session.transcript.ask([text_block(_NUDGE)])
+        return
+    words: list[str] = []
+    if this.ending is None and not this.stop.asked:
+        seen = [(str(c["name"]), c["input"], *this.outcomes.get(str(c["id"]), ((), ()))) for c in calls]
+        count = this.guard.add(seen)
+        if count > 1:
+            async with aclosing(_in_circles(this, count, words)) as events:
+                async for event in events:
+                    yield event
+    this.session.transcript.answer(this.results, words)
+    this.results = {}
+    yield this.event(ResultsAppended, call_ids=tuple(str(c["id"]) for c in calls))
+
+
+_NUDGE = "(From the runtime, not the person:) Your last reply was empty. Answer the person now, in a few sentences."
+_SAME = "(From the runtime, not the person:) This was the same call with the same result as before. Do something else, or answer with what you know."
+_GO_ON, _STOP = "Go on", "Stop"
+_LAST_WARNING = 3
+
+
+async def _in_circles(this: Run, count: int, words: list[str]) -> AsyncGenerator[Event]:
+    """Ask the person what to do with a model that repeats itself; where nobody is there warn it once, then stop."""
+    if not this.agent.approver.present:
+        words.append(_SAME)
+        yield this.event(Noted, text="The model made the same call with the same result again; it was told so.")
+        if count >= _LAST_WARNING:
+            this.ending = Ending(Reason.REPEATED)
+        return
+    question = Question(
+        id=f"{this.id}-repeat-{this.turn}",
+        text="The model made the same call with the same result again. Let it go on, stop it, or say what to do instead.",
+        choices=(_GO_ON, _STOP),
+    )
+    yield this.event(QuestionAsked, question_id=question.id, text=question.text, choices=question.choices)
+    answer = await this.agent.approver.question(question)
+    yield this.event(QuestionAnswered, question_id=question.id, text=answer)
+    if answer in {_STOP, ""}:
+        this.ending = Ending(Reason.REPEATED)
+        return
+    this.guard.forget()
+    words.append(_SAME if answer == _GO_ON else f"The person says: {answer}")

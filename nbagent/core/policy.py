@@ -1,0 +1,190 @@
+"""What is allowed, asked or denied without a person: modes, rules, and the order in which they speak.
+
+A call is decided by: deny rules → ask rules → the mode → allow rules → the person. `TABLE` is the whole of the modes.
+For tools that run code a rule means the whole tool or one exact text (`sha256:…`): a prefix of code says nothing about
+what the code does. Hooks come before all of this by wrapping a `Gate`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from nbagent.core.errors import ConfigError
+from nbagent.core.messages import Json
+from nbagent.core.ports import source_hash
+from nbagent.core.tools import Kind, Tool
+
+Action = Literal["allow", "ask", "deny"]
+
+
+class Mode(StrEnum):
+    """The preset that fills the gaps that rules leave."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "accept-edits"
+    PLAN = "plan"
+    READ_ONLY = "read-only"
+    DONT_ASK = "dont-ask"
+    BYPASS = "bypass"
+
+
+_COLUMNS = (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN, Mode.READ_ONLY, Mode.DONT_ASK, Mode.BYPASS)
+
+_ROWS: dict[Kind, tuple[Action, ...]] = {
+    Kind.READ: ("allow", "allow", "allow", "allow", "allow", "allow"),
+    Kind.SCRATCH: ("ask", "ask", "ask", "ask", "deny", "allow"),
+    Kind.EDIT_CELL: ("ask", "allow", "deny", "deny", "deny", "allow"),
+    Kind.RUN_CELL: ("ask", "ask", "deny", "deny", "deny", "allow"),
+    Kind.WRITE_FILE: ("ask", "allow", "deny", "deny", "deny", "allow"),
+    Kind.SHELL: ("ask", "ask", "deny", "deny", "deny", "allow"),
+    Kind.SHELL_READ: ("ask", "ask", "ask", "ask", "deny", "allow"),
+    Kind.PROTECTED: ("ask", "ask", "deny", "deny", "deny", "ask"),
+}
+
+TABLE: dict[Kind, dict[Mode, Action]] = {kind: dict(zip(_COLUMNS, row, strict=True)) for kind, row in _ROWS.items()}
+"""Which kind of call is allowed, asked or denied in which mode."""
+
+_RULE = re.compile(r"^\s*([A-Za-z0-9_*-]+)\s*(?:\((.*)\))?\s*$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`tool` or `tool(pattern)`: the calls that it speaks of."""
+
+    action: Action
+    tool: str
+    pattern: str | None = None
+
+    @classmethod
+    def parse(cls, action: Action, text: str) -> Rule:
+        """Read `tool` or `tool(pattern)`; raise `ConfigError` where it is neither."""
+        found = _RULE.match(text)
+        if not found or found[2] == "":
+            raise ConfigError(
+                f"{text!r} is not a rule. Write a tool's name, or name(pattern), e.g. write_file(data/*)."
+            )
+        return cls(action, found[1], found[2])
+
+    def __str__(self) -> str:
+        return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
+
+    def matches(self, tool: Tool, subject: str) -> bool:
+        """Whether the rule speaks of a call of `tool` on `subject`."""
+        if not fnmatch.fnmatchcase(tool.name, self.tool):
+            return False
+        if self.pattern is None:
+            return True
+        if self.pattern.startswith("sha256:"):
+            return self.pattern[7:] == source_hash(subject)
+        if tool.exact:
+            return self.pattern == subject
+        return fnmatch.fnmatchcase(posixpath.normpath(subject), posixpath.normpath(self.pattern))
+
+    def is_exact(self, subject: str) -> bool:
+        """Whether the pattern names this one subject, literally or by its hash."""
+        return self.pattern is not None and self.pattern in {subject, f"sha256:{source_hash(subject)}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What happens to a call, and which rule or mode says so, as a person would read it."""
+
+    action: Action
+    rule: str
+
+
+class Gate(Protocol):
+    """Decides about a call before it runs."""
+
+    async def decide(self, tool: Tool, given: Json) -> Decision:
+        """Return what happens to a call of `tool` with validated input `given`."""
+        ...
+
+    def offers(self, tool: Tool, given: Json) -> tuple[str, ...]:
+        """Return the exact rules that "Allow from now on" could keep for such a call, narrowest first."""
+        ...
+
+    def keep(self, rule: str) -> None:
+        """Keep an allow rule for this session; raise `ConfigError` where the text is no rule."""
+        ...
+
+    @property
+    def mode(self) -> Mode:
+        """The mode in force."""
+        ...
+
+
+class Policy:
+    """The gate of modes and rules. `rules` grows by "Allow from now on" and is otherwise fixed."""
+
+    def __init__(self, mode: Mode = Mode.DEFAULT, rules: tuple[Rule, ...] = ()) -> None:
+        self._mode = mode
+        self.rules: list[Rule] = list(rules)
+
+    @property
+    def mode(self) -> Mode:
+        """The mode in force."""
+        return self._mode
+
+    def with_mode(self, mode: Mode) -> Policy:
+        """Return a policy with another mode over the same, shared rules."""
+        other = Policy(mode)
+        other.rules = self.rules
+        return other
+
+    def keep(self, rule: str) -> None:
+        """Keep an allow rule for this session; the same rule twice is kept once."""
+        parsed = Rule.parse("allow", rule)
+        if parsed not in self.rules:
+            self.rules.append(parsed)
+
+    def offers(self, tool: Tool, given: Json) -> tuple[str, ...]:
+        """Return the exact rules that could be kept for such a call; none for a protected one."""
+        if tool.kind(given) is Kind.PROTECTED:
+            return ()
+        subject = tool.subject(given)
+        if not subject:
+            return (tool.name,)
+        fits = not tool.exact and len(subject) <= 200 and "\n" not in subject and not set(subject) & set("*?[")
+        narrow = f"{tool.name}({subject if fits else f'sha256:{source_hash(subject)}'})"
+        return (narrow, tool.name)
+
+    async def decide(self, tool: Tool, given: Json) -> Decision:
+        """Decide by deny rules, ask rules, the mode, allow rules, in this order."""
+        kind, subject = tool.kind(given), tool.subject(given)
+        by_action = {a: [r for r in self.rules if r.action == a and r.matches(tool, subject)] for a in ("deny", "ask")}
+        if by_action["deny"]:
+            return Decision("deny", f"rule: deny {by_action['deny'][0]}")
+        if by_action["ask"]:
+            quiet = self._mode is Mode.DONT_ASK
+            return Decision("deny" if quiet else "ask", f"rule: ask {by_action['ask'][0]}")
+        by_mode = TABLE[kind][self._mode]
+        said = f"mode {self._mode}: {kind} → {by_mode}"
+        final = by_mode == "allow" or (by_mode == "deny" and self._mode is not Mode.DONT_ASK)
+        if not final and (rule := self._allowing(tool, subject, kind)):
+            return Decision("allow", f"rule: allow {rule}")
+        return Decision(by_mode, said)
+
+    def _allowing(self, tool: Tool, subject: str, kind: Kind) -> Rule | None:
+        for rule in self.rules:
+            if rule.action != "allow" or not rule.matches(tool, subject):
+                continue
+            if kind is Kind.PROTECTED and (tool.exact or not rule.is_exact(subject)):
+                continue  # a protected path needs a rule of its own; code that ends the kernel is always asked
+            return rule
+        return None
+
+
+def table_text() -> str:
+    """Return the tool × mode table as aligned plain text."""
+    head = ["", *map(str, _COLUMNS)]
+    rows = [[str(kind), *(TABLE[kind][mode] for mode in _COLUMNS)] for kind in TABLE]
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [head, *rows]
+    )

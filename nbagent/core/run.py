@@ -1,0 +1,174 @@
+"""What one run knows while it goes: its counters, its clock, its open calls, and how to make an event of them.
+
+The only mutable thing of a run; `loop`, `think` and `dispatch` share it. It knows nothing of who watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from nbagent.core.endings import Ending
+from nbagent.core.events import Event, Reason, RunEnded, RunStarted, State
+from nbagent.core.limits import Limits
+from nbagent.core.messages import Block, ReplyBuilder, Usage
+from nbagent.core.policy import Gate
+from nbagent.core.ports import Approver, Model
+from nbagent.core.repeat import RepeatGuard
+from nbagent.core.session import Session
+from nbagent.core.tools import Toolset
+
+E = TypeVar("E", bound=Event)
+
+
+class Stop:
+    """How a run is stopped from outside: `ask` takes effect between two calls, `now` at once. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self.reason: Reason | None = None
+        self._asked = asyncio.Event()
+        self._cancel: Callable[[], Any] | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether a stop was asked for, in either way."""
+        return self._asked.is_set()
+
+    def ask(self, reason: Reason = Reason.INTERRUPTED) -> None:
+        """Stop before the next call or turn; what runs now runs to its end."""
+        self.reason = self.reason or reason
+        self._asked.set()
+
+    def now(self, reason: Reason = Reason.INTERRUPTED) -> None:
+        """Stop at once: whatever the run awaits is cancelled."""
+        self.ask(reason)
+        if self._cancel is not None:
+            self._cancel()
+
+    def bind(self, cancel: Callable[[], Any] | None) -> None:
+        """Say what `now` cancels; a stop that was asked for before cancels at once."""
+        self._cancel = cancel
+        if cancel is not None and self.asked:
+            cancel()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait until a stop is asked for, `seconds` at most; return whether it was."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._asked.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """All that a run needs: who thinks, what can be called, who decides, who answers, how far it may go.
+
+    `should_continue` is asked before each turn but the first; a sentence ends the run (reason hook), None lets it go on.
+    """
+
+    model: Model
+    tools: Toolset
+    gate: Gate
+    approver: Approver
+    limits: Limits = field(default_factory=Limits)
+    should_continue: Callable[[Run], str | None] | None = None
+    notebook: str = ""
+
+
+@dataclass(slots=True)
+class Run:
+    """The state of one run."""
+
+    agent: Agent
+    session: Session
+    stop: Stop
+    id: str
+    state: State = State.THINK
+    turn: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = 0.0
+    reply: ReplyBuilder = field(default_factory=ReplyBuilder)
+    results: dict[str, Block] = field(default_factory=dict[str, Block])
+    outcomes: dict[str, tuple[tuple[Block, ...], tuple[str, ...]]] = field(default_factory=dict[str, Any])
+    cells: dict[str, None] = field(default_factory=dict[str, None])
+    text: str = ""
+    calls_made: list[str] = field(default_factory=list[str])
+    cut_replies: int = 0
+    nudged: bool = False
+    ending: Ending | None = None
+    guard: RepeatGuard = field(default_factory=RepeatGuard)
+    _began: float = field(default_factory=time.monotonic)
+
+    def event(self, kind: type[E], /, **fields: Any) -> E:
+        """Make an event that says where the run is now."""
+        return kind(state=self.state, turn=self.turn, at=round(time.monotonic() - self._began, 4), **fields)
+
+    def started(self, prompt: str) -> RunStarted:
+        """The first event."""
+        limits = self.agent.limits
+        return self.event(
+            RunStarted,
+            run_id=self.id,
+            session_id=self.session.id,
+            model=self.agent.model.name,
+            mode=str(self.agent.gate.mode),
+            prompt=prompt,
+            max_turns=limits.max_turns,
+            budget=limits.describe(),
+            notebook=self.agent.notebook,
+        )
+
+    def ended(self, ending: Ending | None = None) -> RunEnded:
+        """The last event; without an ending the run was stopped from outside."""
+        ending = ending or self.ending or Ending(self.stop.reason or Reason.INTERRUPTED)
+        self.state = State.DONE
+        return self.event(
+            RunEnded,
+            reason=ending.reason,
+            sentence=ending.sentence,
+            next_step=ending.next_step,
+            text=self.text,
+            turns=self.turn,
+            usage=self.usage,
+            cost=self.cost,
+            cells=tuple(self.cells),
+        )
+
+    def over(self, ending: Ending | None) -> bool:
+        """Take an ending if there is one and none was before; return whether the run is over."""
+        self.ending = self.ending or ending
+        return self.ending is not None
+
+    def limit_reached(self) -> Ending | None:
+        """Whether the run may not begin another turn, and why."""
+        if self.stop.asked:
+            return Ending(self.stop.reason or Reason.INTERRUPTED)
+        if self.turn >= self.agent.limits.max_turns:
+            done = f" So far: {self.done_so_far()}" if self.calls_made else ""
+            return Ending(
+                Reason.MAX_TURNS, f"Stopped at the limit of {self.turn} turns before the model was done.{done}"
+            )
+        if spent := self.agent.limits.spent(self.usage, self.cost):
+            return Ending(Reason.BUDGET, spent)
+        if self.turn and self.agent.should_continue and (why := self.agent.should_continue(self)):
+            return Ending(Reason.HOOK, why)
+        return None
+
+    def spend(self, usage: Usage) -> float | None:
+        """Count one reply's usage, here and in the session; return its cost in US dollars where known."""
+        cost = self.agent.model.cost(usage)
+        self.usage += usage
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+        self.session.spend(usage, cost)
+        return cost
+
+    def done_so_far(self) -> str:
+        """A plain summary of the calls that ran."""
+        shown = self.calls_made[-8:]
+        more = f"{len(self.calls_made) - len(shown)} earlier calls, " if len(self.calls_made) > len(shown) else ""
+        return more + ", ".join(shown) + "."

@@ -1,0 +1,131 @@
+"""Think: stream one reply, whole or not at all. The one retry layer is here.
+
+A reply that breaks off leaves nothing in the transcript and none of its calls run, so it may simply be asked for again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from nbagent.core.errors import ModelError, Transient
+from nbagent.core.events import (
+    BlockStarted,
+    Event,
+    InputDelta,
+    RawReceived,
+    ReplyDiscarded,
+    ReplyEnded,
+    ReplyStarted,
+    RequestSent,
+    RetryScheduled,
+    TextDelta,
+    ThinkingDelta,
+)
+from nbagent.core.messages import Json, ReplyBuilder, Usage
+from nbagent.core.ports import Request
+from nbagent.core.run import Run
+
+_KNOWN = frozenset(
+    {"message_start", "content_block_start", "content_block_stop", "message_delta", "message_stop", "ping"}
+)
+
+
+async def think(run: Run) -> AsyncGenerator[Event]:
+    """Ask the model for one reply and put it into the transcript; raise `ModelError` where that is not possible."""
+    limits, session = run.agent.limits, run.session
+    tools = run.session.tools
+    request = Request(session.system, tools, session.transcript)
+    yield run.event(
+        RequestSent, model=run.agent.model.name, new=_since_last_reply(run), prefix=session.transcript.prefix
+    )
+    attempt = 1
+    while True:
+        builder = run.reply = ReplyBuilder()
+        try:
+            async with aclosing(run.agent.model.stream(request)) as raws:
+                async for raw in raws:
+                    _feed(builder, raw)
+                    if (event := _event_of(run, raw)) is not None:
+                        yield event
+            _check_whole(builder)
+            break
+        except Transient as error:
+            if builder.started:
+                yield run.event(ReplyDiscarded, why=str(error))
+            if attempt >= limits.tries:
+                raise ModelError(f"{error} Tried {attempt} times.") from error
+            attempt += 1
+            wait = _wait(attempt - 1, error.retry_after, limits.longest_wait)
+            yield run.event(RetryScheduled, attempt=attempt, limit=limits.tries, wait=wait, why=str(error))
+            if await run.stop.wait(wait):
+                return
+    if builder.content:
+        session.transcript.reply(builder.content)
+    if builder.text:
+        run.text = builder.text
+    usage = Usage.of(builder.usage)
+    cost = run.spend(usage)
+    stop_reason = builder.stop_reason or ""
+    yield run.event(ReplyEnded, content=tuple(builder.content), stop_reason=stop_reason, usage=usage, cost=cost)
+
+
+def _check_whole(builder: ReplyBuilder) -> None:
+    if not builder.complete:
+        raise Transient("The model's reply broke off before its end.")
+
+
+def _since_last_reply(run: Run) -> tuple[Json, ...]:
+    new: list[Json] = []
+    transcript = run.session.transcript
+    for index in range(len(transcript) - 1, -1, -1):
+        if transcript[index]["role"] == "assistant":
+            break
+        new.append(transcript[index])
+    return tuple(reversed(new))
+
+
+def _feed(builder: ReplyBuilder, raw: Json) -> None:
+    try:
+        builder.feed(raw)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Transient(
+            f"The model's server sent an event of the wrong shape ({raw.get('type')}: {error!r})."
+        ) from error
+
+
+def _event_of(run: Run, raw: Json) -> Event | None:
+    match raw.get("type"):
+        case "content_block_delta":
+            index, delta = raw["index"], raw["delta"]
+            match delta.get("type"):
+                case "text_delta":
+                    return run.event(TextDelta, index=index, text=delta["text"])
+                case "thinking_delta":
+                    return run.event(ThinkingDelta, index=index, text=delta["thinking"])
+                case "input_json_delta":
+                    return run.event(InputDelta, index=index, text=delta["partial_json"])
+                case _:
+                    return None
+        case "content_block_start":
+            block = raw["content_block"]
+            return run.event(
+                BlockStarted,
+                index=raw["index"],
+                kind=str(block.get("type")),
+                name=str(block.get("name") or ""),
+                call_id=str(block.get("id") or ""),
+            )
+        case "message_start":
+            return run.event(ReplyStarted, model=str((raw.get("message") or {}).get("model") or ""))
+        case known if known in _KNOWN:
+            return None
+        case _:
+            return run.event(RawReceived, raw=raw)
+
+
+def _wait(attempt: int, asked: float | None, longest: float) -> float:
+    """Seconds to wait before the next try: what the server asks for, capped, or 0.5, 1, 2 … with jitter."""
+    base = asked if asked is not None and asked >= 0 else 0.5 * 2 ** (attempt - 1)
+    return round(min(base, longest) * (1 + random.random() / 4), 2)  # noqa: S311  (jitter, not a secret)
