@@ -1,0 +1,56 @@
+"""Fixtures of the browser tests: one browser and one JupyterLab a session, one notebook and kernel a test.
+
+All browser tests share the session's event loop (the browser lives on it) and one xdist worker.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import async_playwright
+
+from tests.browser.lab import Lab, start_browser
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from playwright.async_api import Browser
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """The system's Chromium, headless."""
+    async with async_playwright() as playwright:
+        browser = await start_browser(playwright)
+        yield browser
+        await browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab_server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """One JupyterLab for the session."""
+    lab = Lab(tmp_path_factory.mktemp("lab"), browser)
+    try:
+        yield lab.start()
+    finally:
+        lab.stop()
+
+
+@pytest.fixture
+def lab(lab_server: Lab) -> Lab:
+    """The session's JupyterLab, with nothing in the kernels' environment from the test before."""
+    lab_server.set_env({})
+    return lab_server
