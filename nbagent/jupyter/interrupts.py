@@ -1,0 +1,176 @@
+"""Stops the agent's code: a person's interrupt and the time limit, on the main thread, and never anything else.
+
+A notebook kernel that awaits a cell has SIGINT cancel that cell, which leaves nested synchronous code running. So while
+the agent's code runs, SIGINT belongs to a `Gate`: the code itself gets KeyboardInterrupt; what is not the agent's code
+gets what it would have got. The time limit uses the same way: a helper thread signals the main thread, and the handler
+decides there, where nothing can move meanwhile, whose turn it is; a late signal is swallowed.
+This module knows nothing of IPython. Read `Gate._handle` first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Generator
+from contextvars import ContextVar
+from types import FrameType
+from typing import Any, Self
+
+OWNER: ContextVar[object | None] = ContextVar("nbagent_owner", default=None)
+"""The `Gate` whose code the current context runs: set in the task of the agent's code, inherited by what it starts."""
+
+_REPEAT = 0.5  # seconds between signals to code that catches the first
+_ESCALATE = 3  # from this signal on the code gets SystemExit: `except KeyboardInterrupt: continue` does not hold it
+
+
+class Gate:
+    """Owns SIGINT while one piece of the agent's code runs, with a time limit in seconds (None: none).
+
+    Afterwards `person` tells whether a person interrupted it, `timed_out` whether the limit did.
+    Off the main thread no signal arrives: there only awaiting code can be stopped.
+    """
+
+    def __init__(self, timeout: float | None) -> None:
+        self.timeout = timeout
+        self.person = False
+        self.timed_out = False
+        self.task: asyncio.Task[Any] | None = None
+        self._armed = False
+        self._expected = 0  # signals of ours that are on their way
+        self._sent = 0
+        self._hold = 0
+        self._deferred = False
+        self._pid = os.getpid()
+        self._old: Any = None
+        self._owns_signal = False
+        self._ended = threading.Event()
+        self._watchdog: threading.Thread | None = None
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        self._old = signal.getsignal(signal.SIGINT)
+        if self._old is None:  # installed from C: it could not be put back
+            return self
+        signal.signal(signal.SIGINT, self._handle)
+        self._owns_signal = True
+        if self.timeout is not None:
+            self._watchdog = threading.Thread(target=self._watch, name="nbagent-time-limit", daemon=True)
+            self._watchdog.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._armed = False
+        self._ended.set()
+        if self._watchdog is not None and os.getpid() == self._pid:
+            self._watchdog.join()
+        if self._owns_signal:
+            # signal.signal first runs handlers that are due, so a signal of ours still ends in _handle
+            signal.signal(signal.SIGINT, self._old)
+
+    def left(self) -> float | None:
+        """Return the seconds until the time limit, None without one."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    @contextlib.contextmanager
+    def armed(self) -> Generator[None]:
+        """Let signals raise in the task that runs this block; the block must catch KeyboardInterrupt outside of it."""
+        self.task = _current_task()
+        try:
+            self._armed = True
+            yield
+        finally:
+            self._armed = False
+
+    @contextlib.contextmanager
+    def held(self) -> Generator[None]:
+        """Put off a signal until the end of this block, so that outputs are not torn apart."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        self._hold += 1
+        try:
+            yield
+        finally:
+            self._hold -= 1
+            if self._deferred and not self._hold:
+                self._deferred = False
+                self._raise()
+
+    def _watch(self) -> None:
+        wait = self.left()
+        while not self._ended.wait(wait):
+            wait = _REPEAT
+            self._expected += 1
+            _signal_main_thread()
+
+    def _handle(self, signum: int, frame: FrameType | None) -> None:
+        __tracebackhide__ = True  # IPython leaves such frames out of tracebacks
+        if os.getpid() != self._pid:  # a forked child: as in any program
+            signal.default_int_handler(signum, frame)
+        ours = self._expected > 0
+        if ours:
+            self._expected -= 1
+        if OWNER.get() is not self:
+            # The loop is idle or runs somebody else's code: awaiting code is stopped through its task instead,
+            # by `old` (ipykernel's cancels the cell) or, at the time limit, by who awaits it.
+            if not ours and callable(self._old):
+                self._old(signum, frame)
+            return
+        if ours and not self._armed and _current_task() is self.task:
+            return  # it had just ended
+        self.timed_out = self.timed_out or ours
+        self.person = self.person or not ours
+        if self._hold:
+            self._deferred = True
+        else:
+            self._raise()
+
+    def _raise(self) -> None:
+        __tracebackhide__ = True
+        current = _current_task()
+        if current is not None and current is not self.task:
+            # A task or callback that the code left on the loop: KeyboardInterrupt there would end the kernel's loop.
+            raise asyncio.CancelledError
+        if not self._armed:
+            return
+        self._sent += 1
+        if self._sent >= _ESCALATE:
+            raise SystemExit("stopped: the code caught KeyboardInterrupt")
+        raise KeyboardInterrupt
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def _signal_main_thread() -> None:
+    """Send SIGINT to the main thread itself, so that a blocking system call (time.sleep, read) returns."""
+    ident = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and ident is not None:
+        signal.pthread_kill(ident, signal.SIGINT)
+    else:  # Windows: wakes Python code, not a blocking call
+        import _thread
+
+        _thread.interrupt_main()
+
+
+async def end_task(task: asyncio.Task[Any], *, tries: int = 5, wait: float = 1.0) -> bool:
+    """Cancel `task` and await its end, at most `tries` times `wait` seconds; tell whether it ended."""
+    for _ in range(tries):
+        task.cancel()
+        try:
+            await asyncio.wait({task}, timeout=wait)
+        except asyncio.CancelledError:
+            continue  # a second interrupt: the caller raises the first; this wait must not leave a task behind
+        if task.done():
+            break
+    return task.done()
