@@ -1,0 +1,388 @@
+"""A model behind the Messages API: one request in, the raw events of one streamed reply out.
+
+The SDK does the sending (credentials, proxies, platforms, connection pool); its retries are off, since the loop has the
+one retry layer, and its event objects are passed by: events are the server's own JSON. `anthropic` is imported when the
+first request is made, or by `warm_up` in a background thread. Knows nothing of notebooks. Read `AnthropicModel.stream`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from nbagent.core.errors import ConfigError, NbagentError, Rejected
+from nbagent.core.messages import Json, Usage, reply_events
+from nbagent.models import catalog
+from nbagent.models.credentials import HOME, Key, find_key, server_url
+from nbagent.models.dialect import Auth, Dialect, request_body
+from nbagent.models.faults import NO_KEY, Place
+from nbagent.models.sse import SseDecoder, SseEvent
+
+if TYPE_CHECKING:
+    import httpx2
+    from anthropic import AsyncAnthropic
+
+    from nbagent.core.ports import Request
+
+HOME_SILENCE = 90.0
+OTHER_SILENCE = 600.0
+"""Longest silence in seconds. Other servers get more: a local model reads a long prompt for minutes without a word."""
+
+_LINGER = 0.25  # seconds for the stream's end after message_stop, so that the connection can be used again
+_IDLE = 2.0  # seconds that an idle connection to another server is kept: llama.cpp closes its own after 5
+_LISTING = 10.0
+_LONGEST_BODY = 32 * 1024 * 1024
+
+
+def warm_up() -> None:
+    """Import the SDK, which takes about a second: for a background thread, ahead of the first request."""
+    from anthropic import AsyncAnthropic
+
+    assert AsyncAnthropic.__name__
+
+
+class AnthropicModel:
+    """A model that any server of the Messages API answers for.
+
+    Args:
+        name: Model id or short name (opus, sonnet, haiku, fable).
+        base_url: The server; else ANTHROPIC_BASE_URL; else Anthropic's own. A trailing /v1 is dropped.
+        api_key: The key; else ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN or a profile of the SDK, read at each request, so
+            a key that is set later counts at once. Servers other than Anthropic's may do without.
+        auth: Which header carries the key; "auto" is right for nearly all.
+        max_silence: Seconds without a meaningful event (pings do not count) until the reply is given up.
+        thinking: Ask for adaptive thinking; None: if the model is known to have it.
+        caching: Put cache markers; None: for Claude models.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        auth: Auth = "auto",
+        max_silence: float | None = None,
+        thinking: bool | None = None,
+        caching: bool | None = None,
+    ) -> None:
+        self._name = catalog.resolve(name)
+        self._given_url = base_url
+        self._given_key = api_key
+        self._auth: Auth = auth
+        self._max_silence = max_silence
+        self._thinking = thinking
+        self._caching = caching
+        self._dialects: dict[str, Dialect] = {}
+        self._client: AsyncAnthropic | None = None
+        self._client_for: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"AnthropicModel({self._name!r})"  # never the key
+
+    @property
+    def name(self) -> str:
+        """The model id."""
+        return self._name
+
+    @property
+    def base_url(self) -> str:
+        """The server's address, as it would be asked now; raises ConfigError if it is not a URL."""
+        return server_url(self._given_url)
+
+    def cost(self, usage: Usage) -> float | None:
+        """Return the price of one reply with `usage` in US dollars; None where unknown or not Anthropic's to say."""
+        return catalog.cost(self._name, usage)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Json]:
+        """Yield the raw events of one reply; closing the generator or cancelling its task closes the connection.
+
+        Raises:
+            Transient: Overload, lost or silent connection, unreadable event: worth another try.
+            Rejected: Key, model or request refused, or the server is none of the Messages API.
+            ContextFull: The conversation is too long for the model.
+            ConfigError: No key, a key that cannot be one, a base_url that is none.
+        """
+        place, client, key = await self._connect()
+        response = await self._open(client, place, key, request)
+        try:
+            kind = response.headers.get("content-type", "")
+            if "html" in kind:
+                raise place.not_the_api(f"it is {kind}")
+            if "json" in kind:  # a server that does not stream
+                for event in await self._whole(place, response):
+                    yield event
+                return
+            async with aclosing(self._events(place, response)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            await response.aclose()
+
+    async def available(self) -> list[str]:
+        """Return the ids of the models that the server lists (GET /v1/models); raises as `stream` does."""
+        place, client, key = await self._connect()
+        dialect = self._dialect(place.base_url)
+        try:
+            async with asyncio.timeout(_LISTING):
+                body: Any = await client.get(
+                    "/v1/models", cast_to=object, options={"headers": dialect.headers(key), "params": {"limit": 1000}}
+                )
+        except TimeoutError:
+            raise place.silent(_LISTING) from None
+        except _failures() as error:
+            raise _fault(place, error) from None
+        entries: Any = body.get("data") if isinstance(body, dict) else None
+        return [str(e["id"]) for e in entries or [] if isinstance(e, dict) and "id" in e]
+
+    async def aclose(self) -> None:
+        """Close idle connections; the model can still be used and opens new ones."""
+        client, self._client, self._client_for = self._client, None, ()
+        if client is not None:
+            await client.close()
+
+    # ── connection ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _dialect(self, base_url: str) -> Dialect:
+        known = self._dialects.get(base_url)
+        if known is None:
+            home = base_url == HOME
+            known = Dialect.of(self._name, home=home, auth=self._auth, thinking=self._thinking, caching=self._caching)
+            self._dialects[base_url] = known
+        return known
+
+    async def _connect(self) -> tuple[Place, AsyncAnthropic, str]:
+        """Return where to ask, the client for this event loop, and the key to repeat in other headers."""
+        base_url = self.base_url
+        key = find_key(self._given_key)
+        if not key.secret and base_url != HOME:
+            key = Key("none")  # local servers want no key, yet some want the header
+        place = Place(self._name, base_url, secrets=(key.secret,) if len(key.secret) > len("none") else ())
+        if self._client is None:
+            await asyncio.to_thread(warm_up)  # a second of imports must not hold up Stop
+        wanted = (asyncio.get_running_loop(), base_url, key.secret, key.is_token)
+        if self._client is None or self._client_for != wanted:
+            self._client = _new_client(base_url, key)
+            self._client_for = wanted
+        return place, self._client, key.secret
+
+    async def _open(self, client: AsyncAnthropic, place: Place, key: str, request: Request) -> httpx2.Response:
+        """Send the request and return the open response of status 200, asking again in simpler ways if need be."""
+        while True:
+            dialect = self._dialect(place.base_url)
+            try:
+                return await self._send(client, place, key, dialect, request_body(self._name, request, dialect))
+            except _failures() as error:
+                simpler = dialect.simpler(*_refusal(error))
+                if simpler is None:
+                    raise _fault(place, error) from None  # its text may hold the key
+                self._dialects[place.base_url] = simpler
+
+    async def _send(
+        self, client: AsyncAnthropic, place: Place, key: str, dialect: Dialect, body: Json
+    ) -> httpx2.Response:
+        import httpx2
+        from anthropic import AsyncStream
+
+        limit = self._silence(place)
+        try:
+            async with asyncio.timeout(limit):
+                response: Any = await client.post(  # the SDK types it as the stream that we do not ask for
+                    "/v1/messages",
+                    cast_to=httpx2.Response,
+                    body=body,
+                    options={"headers": dialect.headers(key), "follow_redirects": False},
+                    stream=True,
+                    stream_cls=AsyncStream[Any],
+                )
+                return response
+        except TimeoutError:
+            raise place.silent(limit) from None
+
+    def _silence(self, place: Place) -> float:
+        if self._max_silence is not None:
+            return self._max_silence
+        return HOME_SILENCE if place.base_url == HOME else OTHER_SILENCE
+
+    # ── reply ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _events(self, place: Place, response: httpx2.Response) -> AsyncGenerator[Json]:
+        """Yield the events of a stream. No timeout spans a `yield`: the consumer may take as long as it likes."""
+        limit = self._silence(place)
+        clock = asyncio.get_running_loop().time
+        chunks = response.aiter_bytes()
+        decoder = SseDecoder()
+        started = received = False
+        last = clock()
+        while True:
+            chunk = await _next_chunk(place, chunks, last + limit, limit)
+            received = received or bool(chunk)
+            meant = False
+            for sse in decoder.close() if chunk is None else decoder.feed(chunk):
+                event = _event_of(place, sse, started=started)
+                if event is None:
+                    continue
+                meant = started = True
+                yield event
+                if event["type"] == "message_stop":
+                    await _drain(chunks)
+                    return
+            if chunk is None:
+                if not started:
+                    raise _never_began(place, received=received)
+                return  # whether the reply is whole is judged by the loop
+            if meant:
+                last = clock()
+
+    async def _whole(self, place: Place, response: httpx2.Response) -> list[Json]:
+        """Return the events of a reply that came in one piece, as some servers send it."""
+        limit = self._silence(place)
+        chunks = response.aiter_bytes()
+        until = asyncio.get_running_loop().time() + limit
+        data = bytearray()
+        while (chunk := await _next_chunk(place, chunks, until, limit)) is not None:
+            data += chunk
+            if len(data) > _LONGEST_BODY:
+                raise place.not_the_api("JSON without an end")
+        try:
+            body: Any = json.loads(data)
+        except ValueError:
+            raise place.not_the_api("it says that it is JSON, but it cannot be read") from None
+        if isinstance(body, dict) and body.get("type") == "error":
+            raise place.broken(body)
+        if not isinstance(body, dict) or body.get("type") != "message" or not isinstance(body.get("content"), list):
+            raise place.not_the_api("JSON without a message in it")
+        return reply_events(
+            body["content"],
+            body.get("stop_reason"),
+            usage=body.get("usage"),
+            message_id=str(body.get("id") or ""),
+            model=str(body.get("model") or self._name),
+        )
+
+
+# ── functions that need no model ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _new_client(base_url: str, key: Key) -> AsyncAnthropic:
+    import httpx2
+    from anthropic import AnthropicError, AsyncAnthropic, DefaultAsyncHttpxClient
+
+    home = base_url == HOME
+    timeout = httpx2.Timeout(connect=10.0, read=None, write=60.0, pool=10.0)  # reads are watched in `_next_chunk`
+    limits = httpx2.Limits(max_connections=100, keepalive_expiry=60.0 if home else _IDLE)
+    try:
+        client = AsyncAnthropic(
+            api_key=None if key.is_token else key.secret or None,
+            auth_token=key.secret if key.is_token else None,
+            base_url=base_url,
+            max_retries=0,
+            timeout=timeout,
+            open_telemetry=False,
+            http_client=DefaultAsyncHttpxClient(limits=limits, timeout=timeout),
+        )
+    except AnthropicError as error:  # a profile that is named but not there, and its kin
+        raise ConfigError(f"The credentials could not be read: {error}") from error
+    if not key.secret and client.credentials is None:
+        raise ConfigError(NO_KEY)
+    return client
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What the SDK and the HTTP client raise for a request that failed; evaluated only when something did."""
+    import httpx2
+    from anthropic import AnthropicError
+
+    return (AnthropicError, httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError, UnicodeError)
+
+
+def _refusal(error: Exception) -> tuple[int, str]:
+    """Return the status and the words of a server that refused, else 0 and no words."""
+    from anthropic import APIStatusError
+
+    if not isinstance(error, APIStatusError):
+        return 0, ""
+    return error.status_code, error.message
+
+
+def _fault(place: Place, error: Exception) -> NbagentError:
+    from anthropic import AnthropicError, APIError, APIStatusError
+
+    if isinstance(error, APIStatusError):
+        response = error.response
+        text = response.text if response.is_stream_consumed else error.message
+        return place.refusal(error.status_code, response.headers, text)
+    if isinstance(error, UnicodeError):
+        return Rejected("The conversation holds half of a surrogate pair, which cannot be sent as UTF-8.")
+    if isinstance(error, AnthropicError) and not isinstance(error, APIError):
+        return ConfigError(f"The credentials for {place.host} could not be used: {place.safe(str(error))}")
+    return place.lost(error)
+
+
+async def _next_chunk(place: Place, chunks: AsyncIterator[bytes], until: float, limit: float) -> bytes | None:
+    """Return the next bytes, or None at the end; raises the fault that ended the stream instead."""
+    try:
+        async with asyncio.timeout_at(until):
+            return await anext(chunks, None)
+    except TimeoutError:
+        raise place.silent(limit) from None
+    except _failures() as error:
+        raise place.lost(error) from None
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read to the end after message_stop, so that the connection can serve again; give up soon if there is none."""
+    try:
+        async with asyncio.timeout(_LINGER):
+            async for _ in chunks:
+                pass
+    except TimeoutError:
+        return
+    except _failures():
+        return  # the reply was whole; what became of the connection does not matter
+
+
+def _never_began(place: Place, *, received: bool) -> NbagentError:
+    if received:
+        return place.not_the_api("a stream without message_start")
+    return place.lost(EOFError("the reply was empty"))
+
+
+def _event_of(place: Place, sse: SseEvent, *, started: bool) -> Json | None:
+    """Return the event in `sse`, or None for a ping; raises for an error event and for what cannot be an event."""
+    if sse.name == "ping":
+        return None
+    try:
+        event: Any = json.loads(sse.data)
+    except ValueError:
+        event = None
+    kind: Any = event.get("type") if isinstance(event, dict) else None
+    if kind == "content_block_delta" and started:  # nearly all events: first and short
+        if isinstance(event.get("index"), int) and isinstance(event.get("delta"), dict):
+            return event
+        raise place.garbled(sse.data)
+    if kind == "ping":
+        return None
+    if sse.name == "error" or kind == "error":
+        raise place.broken(event if isinstance(event, dict) else {"error": sse.data})
+    if not started and kind != "message_start":
+        raise place.not_the_api(f"a stream without message_start; it begins with {sse.data[:200]!r}")
+    if not isinstance(kind, str) or not _well_formed(kind, event):
+        raise place.garbled(sse.data)
+    return event
+
+
+def _well_formed(kind: str, event: Json) -> bool:
+    """Say whether an event has the parts that everybody who folds it relies on."""
+    match kind:
+        case "message_start":
+            return isinstance(event.get("message"), dict)
+        case "content_block_start":
+            return isinstance(event.get("index"), int) and isinstance(event.get("content_block"), dict)
+        case "content_block_stop":
+            return isinstance(event.get("index"), int)
+        case _:
+            return True

@@ -1,0 +1,72 @@
+"""Which server is asked and with which key, from what was given and the environment.
+
+Reads the environment at each call and keeps nothing, so a key that is set later counts at once. Knows nothing of any
+client library. Read `find_key` first.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from nbagent.core.errors import ConfigError
+
+HOME = "https://api.anthropic.com"
+"""Anthropic's own API."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key and the kind of header that it belongs in; no `secret` leaves it to the SDK's profiles."""
+
+    secret: str = field(default="", repr=False)
+    is_token: bool = False
+
+
+def server_url(given: str | None = None) -> str:
+    """Return the base URL of the server: what is given, else ANTHROPIC_BASE_URL, else Anthropic's own.
+
+    A path that is already the API's (/v1, /v1/messages) is cut off, since the client adds it.
+
+    Raises:
+        ConfigError: It is not an http or https URL.
+    """
+    url = (given or "").strip() or os.environ.get("ANTHROPIC_BASE_URL", "").strip() or HOME
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            f"base_url {url!r} is not the address of a server: write it as http://host:port or https://host "
+            "(base_url or ANTHROPIC_BASE_URL)."
+        )
+    url = url.rstrip("/")
+    for tail in ("/messages", "/v1"):
+        url = url.removesuffix(tail)
+    return url
+
+
+def find_key(given: str | None = None) -> Key:
+    """Return the key: what is given, else ANTHROPIC_API_KEY, else ANTHROPIC_AUTH_TOKEN; blank ones count as none.
+
+    Blanks, newlines and quotes around a key are cut off: they come with copying.
+
+    Raises:
+        ConfigError: The key holds characters that no key has.
+    """
+    sources = (
+        ("api_key", given, False),
+        ("ANTHROPIC_API_KEY", os.environ.get("ANTHROPIC_API_KEY"), False),
+        ("ANTHROPIC_AUTH_TOKEN", os.environ.get("ANTHROPIC_AUTH_TOKEN"), True),
+    )
+    for source, raw, is_token in sources:
+        secret = (raw or "").strip().strip("\"'").strip()
+        if not secret:
+            continue
+        odd = next((at for at, char in enumerate(secret, 1) if not "!" <= char <= "~"), None)
+        if odd is not None:
+            raise ConfigError(
+                f"{source} cannot be a key: its character {odd} of {len(secret)} is a blank or is not plain ASCII. "
+                "Copy the key again."
+            )
+        return Key(secret, is_token)
+    return Key()
