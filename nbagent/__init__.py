@@ -1,1 +1,58 @@
-"""nbagent: an agent that lives in a notebook (placeholder docstring, see below)."""
+"""nbagent: an agent that lives in your notebook.
+
+`%load_ext nbagent`, then write a task in a `%%agent` cell. Everything here is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nbagent.app.answer import Answer
+    from nbagent.core.tools import Kind, Result, Tool, tool
+
+__version__ = "0.1.0"
+__all__ = ["Answer", "Kind", "Result", "Tool", "load_ipython_extension", "register", "tool", "unload_ipython_extension"]
+
+_HOMES = {"Answer": "nbagent.app.answer", "Kind": "nbagent.core.tools", "Result": "nbagent.core.tools",
+          "Tool": "nbagent.core.tools", "tool": "nbagent.core.tools"}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'nbagent' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
+
+
+def register(tool: Tool) -> Tool:
+    """Offer `tool` to the agent in this kernel, from the next session on; a tool of the same name is replaced.
+
+    Raises `ConfigError` where nbagent is not loaded. Returns the tool, so that it can be used as a decorator.
+    """
+    from IPython.core.getipython import get_ipython
+
+    from nbagent.app.extension import current
+
+    extension = current(get_ipython())
+    extension.tools = [other for other in extension.tools if other.name != tool.name] + [tool]
+    return tool
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext nbagent`: add `%%agent` and `%agent` to the shell."""
+    from nbagent.app.extension import load_extension
+
+    load_extension(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext nbagent`: take away exactly what loading added."""
+    from nbagent.app.extension import unload_extension
+
+    unload_extension(shell)

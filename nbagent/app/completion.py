@@ -1,0 +1,50 @@
+"""Tab completion of the options of `%%agent` and the subcommands of `%agent`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nbagent.app.options import names
+from nbagent.app.reports import COMMANDS
+from nbagent.core.limits import PRESETS
+from nbagent.core.policy import Mode
+
+_VALUES = {
+    "--mode": [str(m) for m in Mode],
+    "--preset": list(PRESETS),
+    "-m": ["opus", "sonnet", "haiku"],
+    "--model": ["opus", "sonnet", "haiku"],
+    "mode": [str(m) for m in Mode],
+    "model": ["opus", "sonnet", "haiku"],
+}
+
+
+def complete(line: str) -> list[str]:
+    """Return what may stand at the end of `line` (a first line up to the cursor)."""
+    words = line.split(" ")
+    before = words[-2] if len(words) > 1 else ""
+    if before in _VALUES:
+        return _VALUES[before]
+    if line.lstrip().startswith("%%"):
+        return names()
+    return list(COMMANDS) if len(words) == 2 else []
+
+
+def install(shell: Any) -> Callable[[], None]:
+    """Install the completer for `%%agent` and `%agent`; return what takes it out again."""
+
+    def completer(_: Any, event: Any) -> list[str]:
+        return complete(event.line[: len(event.line)])
+
+    for key in ("%%agent", "%agent"):
+        shell.set_hook("complete_command", completer, str_key=key)
+
+    def uninstall() -> None:
+        hooks = getattr(shell, "strdispatchers", {}).get("complete_command")
+        for key in ("%%agent", "%agent"):
+            chain = getattr(hooks, "strs", {}).get(key)
+            if chain is not None:
+                chain.chain[:] = [item for item in chain.chain if item[1] is not completer]
+
+    return uninstall

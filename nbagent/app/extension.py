@@ -1,0 +1,112 @@
+"""What `%load_ext nbagent` puts into a shell, and takes out again exactly. It holds all state: no module does.
+
+Read `Extension` first; `magics` are its face, `cell` runs one `%%agent` cell with it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from nbagent.app.answer import Answer
+from nbagent.app.conversation import Conversation
+from nbagent.app.traits import NbAgent
+from nbagent.app.transform import transform
+from nbagent.config import Settings, load
+from nbagent.core.errors import ConfigError
+from nbagent.core.policy import Mode
+from nbagent.core.run import Stop
+from nbagent.core.tools import Tool
+from nbagent.jupyter.counts import CellNumber
+from nbagent.jupyter.kernel import ShellKernel
+
+_ATTRIBUTE = "_nbagent_extension"
+
+
+class Extension:
+    """nbagent in one shell."""
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self.traits = NbAgent(parent=shell)
+        self.kernel = ShellKernel(shell)
+        self.number = CellNumber(shell)
+        self.folder = Path.cwd()
+        self.tools: list[Tool] = []
+        self.conversations: dict[str, Conversation] = {}
+        self.last: Conversation | None = None
+        self.answer: Answer | None = None
+        self.stop: Stop | None = None
+        self.chosen: dict[str, Any] = {}
+        self.traceback = ""
+        self.pid = os.getpid()
+
+    def settings(self, options: dict[str, Any] | None = None) -> Settings:
+        """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""
+        return load(self.folder, os.environ, self.traits.given(), self.chosen, options or {})
+
+    def choose(self, **settings: Any) -> None:
+        """Set settings for the rest of this kernel's life, as `%agent model` and `%agent mode` do."""
+        self.chosen.update(settings)
+
+    def mode(self) -> Mode:
+        """The mode in force without a cell's own options."""
+        return self.settings().mode
+
+    def load(self) -> None:
+        """Put everything into the shell."""
+        from nbagent.app.completion import install
+        from nbagent.app.magics import AgentMagics
+
+        shell = self.shell
+        self.magics = AgentMagics(shell, self)
+        shell.register_magics(self.magics)
+        shell.input_transformers_cleanup.append(transform)
+        shell.configurables.append(self.traits)
+        self.number.install()
+        self.uninstall_completion = install(shell)
+        setattr(shell, _ATTRIBUTE, self)
+        threading.Thread(target=_warm_up, name="nbagent-warm-up", daemon=True).start()
+
+    def unload(self) -> None:
+        """Take everything out of the shell again."""
+        shell = self.shell
+        self.number.remove()
+        self.uninstall_completion()
+        for kind in ("line", "cell"):
+            shell.magics_manager.magics[kind].pop("agent", None)
+        shell.magics_manager.registry.pop(type(self.magics).__name__, None)
+        if transform in shell.input_transformers_cleanup:
+            shell.input_transformers_cleanup.remove(transform)
+        if self.traits in shell.configurables:
+            shell.configurables.remove(self.traits)
+        delattr(shell, _ATTRIBUTE)
+
+
+def current(shell: Any) -> Extension:
+    """Return the extension loaded in `shell`; raise `ConfigError` where there is none."""
+    found = getattr(shell, _ATTRIBUTE, None)
+    if not isinstance(found, Extension):
+        raise ConfigError("nbagent is not loaded in this kernel. Run %load_ext nbagent first.")
+    return found
+
+
+def load_extension(shell: Any) -> None:
+    """Load nbagent into `shell`; loading twice changes nothing."""
+    if getattr(shell, _ATTRIBUTE, None) is None:
+        Extension(shell).load()
+
+
+def unload_extension(shell: Any) -> None:
+    """Unload nbagent from `shell`."""
+    if (found := getattr(shell, _ATTRIBUTE, None)) is not None:
+        found.unload()
+
+
+def _warm_up() -> None:
+    """Import the SDK while the person still types: it takes a second."""
+    from nbagent.models import warm_up
+
+    warm_up()

@@ -1,0 +1,62 @@
+"""`%%agent` and `%agent`. A thin boundary: parse, call, and hide tracebacks; one of the three places that catch everything."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+
+from nbagent.app.answer import Answer, Refused, RunFailed
+from nbagent.app.options import describe
+from nbagent.app.reports import command
+from nbagent.core.errors import ConfigError
+
+
+@magics_class
+class AgentMagics(Magics):
+    """The magics of one shell's extension."""
+
+    def __init__(self, shell: Any, extension: Any) -> None:
+        super().__init__(shell)
+        self._extension = extension
+
+    @line_cell_magic
+    def agent(self, line: str, cell: str | None = None) -> Any:
+        """Run an agent in this notebook.
+
+        As a cell:  %%agent [options] and the task below it. The agent sees your variables and cells, asks before it
+        changes anything, and leaves ordinary cells behind. The cell's value is an Answer (text, stop_reason, usage,
+        cost, cells, session_id).
+
+        As a line:  %agent status | stop | model NAME | mode MODE | rules | prompt | doctor | traceback | help
+        """
+        if cell is None:
+            return self._line(line)
+        return self._cell(line, cell)
+
+    async def _cell(self, line: str, cell: str) -> Answer:
+        from nbagent.app.cell import internal_error, run_agent_cell
+
+        if os.getpid() != self._extension.pid:
+            raise Refused("This is a forked copy of the kernel; an agent runs in the kernel itself only.")
+        try:
+            return await run_agent_cell(self._extension, line, cell)
+        except ConfigError as error:
+            refused = Refused(str(error))
+        except RunFailed as failed:
+            refused = failed
+        except Exception as error:  # a bug of ours must not show a traceback to an analyst
+            refused = internal_error(self._extension, error)
+        raise refused from None
+
+    def _line(self, line: str) -> None:
+        try:
+            text = command(self._extension, line)
+        except ConfigError as error:
+            raise Refused(str(error)) from None
+        if text:
+            print(text)  # noqa: T201  (the answer of a line magic)
+
+
+AgentMagics.agent.__doc__ = f"{AgentMagics.agent.__doc__}\n{describe()}"

@@ -1,0 +1,67 @@
+"""The options of `%%agent` and the parsing of its line: options first, the rest of the line is prompt, literally."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from nbagent.core.errors import ConfigError
+from nbagent.core.limits import PRESETS
+from nbagent.core.policy import Mode
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"%%agent: {message}. See %%agent? for the options.")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the options of a `%%agent` line."""
+    made = _Parser(prog="%%agent", add_help=False, allow_abbrev=False)
+    made.add_argument("-m", "--model", metavar="MODEL", help="opus, sonnet, haiku, or any model id of your server")
+    made.add_argument("--mode", choices=[str(m) for m in Mode], metavar="MODE", help=", ".join(Mode))
+    turns = made.add_mutually_exclusive_group()
+    turns.add_argument("--max-turns", type=int, metavar="N", help="stop after N turns")
+    named = ", ".join(f"{name} = {count} turns" for name, count in PRESETS.items())
+    turns.add_argument("--preset", choices=list(PRESETS), metavar="PRESET", help=named)
+    spend = made.add_mutually_exclusive_group()
+    spend.add_argument("--budget", type=float, metavar="USD", help="stop when this many US dollars are spent")
+    spend.add_argument("--budget-tokens", type=int, metavar="N", help="stop when this many tokens are used")
+    made.add_argument("--timeout", type=float, metavar="S", help="stop the run after S seconds")
+    made.add_argument("--cell-timeout", type=float, metavar="S", help="interrupt a cell of the agent's after S seconds")
+    made.add_argument("--new", action="store_true", help="begin a new session instead of going on with the last one")
+    return made
+
+
+def names() -> list[str]:
+    """Return every option as it is written."""
+    return [text for action in parser()._actions for text in action.option_strings]  # noqa: SLF001  (no public list)
+
+
+def parse(line: str) -> tuple[dict[str, Any], str]:
+    """Return the options given in `line` and the prompt that follows them; raise `ConfigError` with one line."""
+    words = line.split()
+    takes_value = {t for a in parser()._actions if a.nargs != 0 for t in a.option_strings}  # noqa: SLF001
+    count = 0
+    while count < len(words) and words[count].startswith("-") and len(words[count]) > 1:
+        name = words[count].partition("=")[0]
+        if name not in names():
+            raise ConfigError(_unknown(name, names()))
+        count += 2 if name in takes_value and "=" not in words[count] else 1
+    given = vars(parser().parse_args(words[:count]))
+    rest = line.split(None, count)
+    prompt = rest[count] if count < len(rest) else ""
+    return {key: value for key, value in given.items() if value not in (None, False)}, prompt.strip()
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1, 0.5)
+    hint = f"Did you mean {near[0]}?" if near else "See %%agent? for the options."
+    return f"%%agent: there is no option {name}. {hint}"
+
+
+def describe() -> str:
+    """Return the options as text for `%%agent?`."""
+    return parser().format_help()

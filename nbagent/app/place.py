@@ -1,0 +1,100 @@
+"""Finds out where a `%%agent` cell runs, and gives the run what that place has: a view, a notebook, somebody to ask.
+
+Decided by what answers the hello, never by names or versions of environments (kernel-facts). A page with the notebook's
+document: live notebook and buttons. A page without it: buttons only. A headless page: live notebook, the policy
+answers. Nothing: the policy answers. A terminal: typed answers, text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nbagent.core.events import Event
+from nbagent.core.ports import Approver, Notebook
+
+
+class View(Protocol):
+    """Shows a run's events."""
+
+    def show(self, event: Event) -> None:
+        """Take one event."""
+        ...
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a run takes place. `finish` replaces the live view by the record."""
+
+    view: View
+    approver: Approver
+    notebook: Notebook | None
+    finish: Callable[[], None]
+
+
+@asynccontextmanager
+async def find_place(shell: Any, stop: Callable[[], None]) -> AsyncGenerator[Place]:
+    """Show the view at once, ask who is there, and yield the place; everything is closed again at the end.
+
+    `stop` is called, on the loop, when the person presses Stop.
+    """
+    if getattr(shell, "kernel", None) is None:
+        yield _terminal()
+        return
+    async with AsyncExitStack() as closing:
+        yield await _page(shell, stop, closing)
+
+
+def _terminal() -> Place:
+    from rich.console import Console
+
+    from nbagent.jupyter.approval import PolicyApprover, TypedApprover
+    from nbagent.view.terminal import TerminalView
+
+    approver = TypedApprover() if sys.stdin.isatty() else PolicyApprover()
+    return Place(TerminalView(Console()), approver, None, lambda: None)
+
+
+async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -> Place:
+    from IPython.display import display, update_display
+
+    from nbagent.jupyter.approval import PersonApprover, PolicyApprover
+    from nbagent.jupyter.bridge import Bridge
+    from nbagent.jupyter.notebook import LiveNotebook
+    from nbagent.jupyter.pump import clicks
+    from nbagent.view.record import record
+    from nbagent.view.widget import AgentView
+
+    loop = asyncio.get_running_loop()
+    person = PersonApprover()
+    closing.callback(person.close)
+    view = AgentView(
+        on_answer=person.answer,
+        on_reply=person.answer_question,
+        on_stop=lambda: loop.call_soon_threadsafe(stop),
+    )
+    closing.callback(view.close)
+    display_id = f"nbagent-{secrets.token_hex(8)}"
+    display(view.widget, display_id=display_id)
+    cell = _running_cell(shell)
+    bridge = Bridge(cell=cell)
+    closing.callback(bridge.close)
+    await closing.enter_async_context(clicks(shell))
+    hello = await bridge.hello()
+    notebook = LiveNotebook(bridge, hello, own_cell=cell) if hello is not None and hello.document else None
+
+    def finish() -> None:
+        update_display(record(view.model), display_id=display_id, raw=True)
+
+    return Place(view, person if hello is not None and hello.interactive else PolicyApprover(), notebook, finish)
+
+
+def _running_cell(shell: Any) -> str | None:
+    parent = shell.kernel.get_parent() if hasattr(shell.kernel, "get_parent") else {}
+    found = (parent.get("metadata") or {}).get("cellId")
+    return str(found) if found else None

@@ -1,0 +1,130 @@
+"""What `%agent …` says: one small function a subcommand, each returns text."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nbagent.core.errors import ConfigError
+from nbagent.core.policy import Mode, table_text
+
+if TYPE_CHECKING:
+    from nbagent.app.extension import Extension
+
+
+def command(extension: Extension, line: str) -> str:
+    """Carry out the subcommand in `line` and return its text; raise `ConfigError` for one that does not exist."""
+    name, _, rest = line.strip().partition(" ")
+    found = COMMANDS.get(name or "help")
+    if found is None:
+        near = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
+        hint = f"Did you mean %agent {near[0]}?" if near else f"There are: {', '.join(COMMANDS)}."
+        raise ConfigError(f"%agent: there is no subcommand {name!r}. {hint} (A task goes into a %%agent cell.)")
+    return found(extension, rest.strip())
+
+
+def _status(extension: Extension, _: str) -> str:
+    settings, conversation = extension.settings(), extension.last
+    from nbagent.models.catalog import DEFAULT_MODEL
+
+    lines = [
+        f"model    {settings.model or DEFAULT_MODEL}",
+        f"mode     {settings.mode}",
+        f"running  {'yes' if extension.stop is not None else 'no'}",
+    ]
+    if conversation is not None:
+        session = conversation.session
+        cost = "unknown" if session.cost is None else f"${session.cost:.4f}"
+        lines += [
+            f"session  {session.id} ({len(session.transcript)} messages)",
+            f"file     {conversation.store.problem or conversation.store.path}",
+            f"tokens   {session.usage.total:,} (cost {cost})",
+        ]
+    if settings.ignored:
+        lines.append(f"ignored  {'; '.join(settings.ignored)} (a project's file may only narrow what is allowed)")
+    return "\n".join(lines)
+
+
+def _stop(extension: Extension, _: str) -> str:
+    if extension.stop is None:
+        return "No agent is running."
+    extension.stop.now()
+    return "Stopping."
+
+
+def _model(extension: Extension, name: str) -> str:
+    from nbagent.models import open_model
+    from nbagent.models.catalog import DEFAULT_MODEL
+
+    if not name:
+        return f"The model is {extension.settings().model or DEFAULT_MODEL}. %agent model NAME sets another."
+    opened = open_model(name)
+    extension.choose(model=name)
+    return f"The model is {opened.name} from the next %%agent cell on."
+
+
+def _mode(extension: Extension, name: str) -> str:
+    if not name:
+        return f"The mode is {extension.mode()}. %agent mode MODE sets another: {', '.join(Mode)}."
+    if name not in set(Mode):
+        near = difflib.get_close_matches(name, list(Mode), 1)
+        hint = f"Did you mean {near[0]}?" if near else f"The modes are {', '.join(Mode)}."
+        raise ConfigError(f"There is no mode {name!r}. {hint}")
+    extension.choose(mode=name)
+    return f"The mode is {name} from the next %%agent cell on."
+
+
+def _rules(extension: Extension, _: str) -> str:
+    conversation = extension.last
+    rules = conversation.policy.rules if conversation is not None else extension.settings().policy().rules
+    listed = "\n".join(f"  {rule.action} {rule}" for rule in rules) or "  none"
+    return (
+        f"Mode: {extension.mode()}. Rules in force:\n{listed}\n\n"
+        f"What happens to a call that no rule speaks of, by what it does and by mode:\n{table_text()}\n\n"
+        "Order: deny rules, ask rules, mode, allow rules, then you. Where nobody is there, ask means deny."
+    )
+
+
+def _prompt(extension: Extension, _: str) -> str:
+    from nbagent.prompt import compose
+
+    settings = extension.settings()
+    return compose(settings.prompt, settings.system_append)
+
+
+def _doctor(extension: Extension, _: str) -> str:
+    from nbagent.app.doctor import examine, report
+
+    return report(examine(extension.settings(), extension.folder))
+
+
+def _traceback(extension: Extension, _: str) -> str:
+    return extension.traceback or "No internal error so far."
+
+
+def _help(_: Extension, __: str) -> str:
+    return (
+        "%%agent [options]          run a task in this notebook; %%agent? lists the options\n"
+        "%agent status              model, mode, session, tokens, cost\n"
+        "%agent stop                stop the run\n"
+        "%agent model NAME          opus, sonnet, haiku, or any id of your server\n"
+        "%agent mode MODE           " + ", ".join(Mode) + "\n"
+        "%agent rules               what is allowed, asked and denied, and why\n"
+        "%agent prompt              the system prompt\n"
+        "%agent doctor              what works here and what is missing\n"
+        "%agent traceback           the last internal error"
+    )
+
+
+COMMANDS: dict[str, Callable[[Extension, str], str]] = {
+    "status": _status,
+    "stop": _stop,
+    "model": _model,
+    "mode": _mode,
+    "rules": _rules,
+    "prompt": _prompt,
+    "doctor": _doctor,
+    "traceback": _traceback,
+    "help": _help,
+}

@@ -1,0 +1,33 @@
+"""`%config NbAgent.…`: the settings as traits of the shell. What was set here wins over files and environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from traitlets import Float, Integer, List, Unicode
+from traitlets.config import Configurable
+
+
+class NbAgent(Configurable):
+    """Settings of %%agent for this kernel, e.g. `%config NbAgent.model = 'opus'`."""
+
+    model = Unicode("", help="Model of new sessions: opus, sonnet, haiku, or any id that your server knows.").tag(
+        config=True
+    )
+    mode = Unicode("", help="default, accept-edits, plan, read-only, dont-ask or bypass.").tag(config=True)
+    preset = Unicode("", help="lookup (5 turns), research (25), autonomous (50) or session (100).").tag(config=True)
+    max_turns = Integer(None, allow_none=True, help="Turns of a run at most.").tag(config=True)
+    budget = Float(None, allow_none=True, help="US dollars of a run at most.").tag(config=True)
+    budget_tokens = Integer(None, allow_none=True, help="Tokens of a run at most.").tag(config=True)
+    timeout = Float(None, allow_none=True, help="Seconds of a run at most.").tag(config=True)
+    cell_timeout = Float(None, allow_none=True, help="Seconds of one cell of the agent's at most.").tag(config=True)
+    base_url = Unicode("", help="Address of any server that speaks the Messages API.").tag(config=True)
+    system_append = Unicode("", help="Text that is added to the system prompt of new sessions.").tag(config=True)
+    allow = List(Unicode(), help="Rules of calls that run without asking, e.g. ['run_cell'].").tag(config=True)
+    ask = List(Unicode(), help="Rules of calls that are always asked about.").tag(config=True)
+    deny = List(Unicode(), help="Rules of calls that never run.").tag(config=True)
+
+    def given(self) -> dict[str, Any]:
+        """Return the settings that were set, by name."""
+        values = {name: getattr(self, name) for name in self.trait_names(config=True)}
+        return {name: value for name, value in values.items() if value not in ("", None, [])}

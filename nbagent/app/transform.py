@@ -1,0 +1,26 @@
+"""Turns a `%%agent` cell into one awaiting line, so that the kernel's own loop runs it (see `transform`).
+
+A magic that returns a coroutine is not awaited by IPython; code with a top-level await is. Outputs then land in the
+right cell, Run All keeps its order, and variables are touched on the main thread only.
+"""
+
+from __future__ import annotations
+
+MAGICS = ("agent",)
+
+
+def transform(lines: list[str]) -> list[str]:
+    """IPython cleanup transformer: rewrite a cell whose first line of code is `%%agent …`; leave all others alone.
+
+    Blank lines and comments may stand before it. The body is passed on literally; an empty one as a line break, since
+    IPython refuses cell magics without a body before we could say anything helpful.
+    """
+    first = next((i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")), None)
+    if first is None:
+        return lines
+    text = lines[first].strip()
+    name, _, rest = text.removeprefix("%%").partition(" ")
+    if not text.startswith("%%") or name not in MAGICS:
+        return lines
+    body = "".join(lines[first + 1 :]) or "\n"
+    return [f"await get_ipython().run_cell_magic({name!r}, {rest.strip()!r}, {body!r})\n"]

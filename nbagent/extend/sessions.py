@@ -1,0 +1,48 @@
+"""Sessions on disk: one JSON line a record under `.nbagent/sessions/`, readable by `jq`, appended and never rewritten.
+
+Knows nothing of the loop; it is the file host of the store port.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from pathlib import Path
+
+from nbagent.core.messages import Json
+
+FOLDER = Path(".nbagent") / "sessions"
+
+
+def new_session_id() -> str:
+    """Return a new id that sorts by time: `20261129-235801-1f9c`."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+
+
+class JsonlStore:
+    """Appends records to one file; the file and its folder are made at the first record, readable by their owner only.
+
+    A place that can't be written (read-only folder, full disk) does not stop a run: `problem` then holds the sentence,
+    and records are dropped from there on.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problem = ""
+
+    def append(self, record: Json) -> None:
+        """Append one record as one line, in one write."""
+        if self.problem:
+            return
+        line = json.dumps(record, ensure_ascii=False, default=str) + "\n"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(handle, line.encode("utf-8", "replace"))
+            finally:
+                os.close(handle)
+        except OSError as error:
+            self.problem = f"The session can't be kept on disk ({self.path}: {error.strerror}); it lives in memory only."
