@@ -1,0 +1,231 @@
+"""Who answers when the policy asks: a person at buttons, a person at a keyboard, or the policy because nobody is there.
+
+The kernel answers for safety: an answer counts only for the question that is open, with the hash of what was shown,
+once, and never as the second half of a double click. Default is deny. Must not know of widgets. Read
+`PersonApprover.answer`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from nbagent.core.ports import Answered, Approval, Question
+
+T = TypeVar("T")
+
+DEAD_TIME = 0.3
+"""Seconds in which a new question does not take an answer that follows another one as closely."""
+CLOSED_WORDS = "The run was closed before the person answered, so this was not done."
+NOBODY_WORDS = (
+    "Nobody is there to approve this, so it was not done. Go on with what needs no approval, or say in your answer "
+    "which permission (--allow, --mode) would be needed."
+)
+NO_INPUT_WORDS = "Nobody can type an answer here, so this was not done. Go on with what needs no approval."
+
+
+@dataclass(slots=True)
+class _Open:
+    """A question that waits: what it must be answered with, and when it was put."""
+
+    future: asyncio.Future[Answered]
+    hash: str
+    offers: tuple[str, ...]
+    shown: float
+
+
+class PersonApprover:
+    """Waits for a person's clicks. The view calls `answer` and `answer_question`, from any thread."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._open: dict[str, _Open] = {}
+        self._questions: dict[str, asyncio.Future[str]] = {}
+        self._answered_at = float("-inf")
+        self._closed = False
+
+    @property
+    def present(self) -> bool:
+        """True until `close`."""
+        return not self._closed
+
+    async def ask(self, approval: Approval) -> Answered:
+        """Return the person's answer; a deny with words once this is closed."""
+        if self._closed:
+            return Answered(approved=False, words=CLOSED_WORDS, by="closed")
+        future: asyncio.Future[Answered] = self._loop.create_future()
+        item = _Open(future, approval.hash, approval.offers, self._clock())
+        self._open[approval.call_id] = item
+        try:
+            return await future
+        finally:
+            if self._open.get(approval.call_id) is item:
+                del self._open[approval.call_id]
+
+    async def question(self, question: Question) -> str:
+        """Return what the person chose or wrote, "" once this is closed."""
+        if self._closed:
+            return ""
+        future: asyncio.Future[str] = self._loop.create_future()
+        self._questions[question.id] = future
+        try:
+            return await future
+        finally:
+            if self._questions.get(question.id) is future:
+                del self._questions[question.id]
+
+    def answer(self, call_id: str, shown_hash: str, answered: Answered) -> bool:
+        """Answer the open question about `call_id`, as it was shown with `shown_hash`. Returns whether it counted.
+
+        It does not where that question is not open, was shown differently, has its answer, offers no such rule, or
+        was put less than `DEAD_TIME` ago and the last answer is as young (a double click hits the next card).
+        """
+        item = self._open.get(call_id)
+        if item is None or item.hash != shown_hash or (answered.rule and answered.rule not in item.offers):
+            return False
+        now = self._clock()
+        if now - item.shown < DEAD_TIME and now - self._answered_at < DEAD_TIME:
+            return False
+        if self._open.pop(call_id, None) is not item:  # another thread was first: dict.pop is atomic
+            return False
+        self._answered_at = now
+        kept = answered if answered.approved or not answered.rule else Answered(approved=False, words=answered.words)
+        return self._resolve(item.future, kept)
+
+    def answer_question(self, question_id: str, text: str) -> bool:
+        """Answer an open question that is not about permission. Returns whether it counted."""
+        future = self._questions.pop(question_id, None)
+        if future is None:
+            return False
+        self._answered_at = self._clock()
+        return self._resolve(future, text)
+
+    def close(self) -> None:
+        """Deny all that waits, and whatever is asked later. Safe to call twice, from any thread."""
+        self._closed = True
+        while self._open:
+            _, item = self._open.popitem()
+            self._resolve(item.future, Answered(approved=False, words=CLOSED_WORDS, by="closed"))
+        while self._questions:
+            _, future = self._questions.popitem()
+            self._resolve(future, "")
+
+    def _resolve(self, future: asyncio.Future[T], value: T) -> bool:
+        try:
+            self._loop.call_soon_threadsafe(lambda: future.done() or future.set_result(value))
+        except RuntimeError:  # the loop is closed: the run is over
+            return False
+        return True
+
+
+class PolicyApprover:
+    """Nobody is there: every question is denied at once, with a sentence for the model."""
+
+    @property
+    def present(self) -> bool:
+        """False."""
+        return False
+
+    async def ask(self, approval: Approval) -> Answered:  # noqa: ARG002
+        """Deny."""
+        return Answered(approved=False, words=NOBODY_WORDS, by="policy")
+
+    async def question(self, question: Question) -> str:  # noqa: ARG002
+        """Return ""."""
+        return ""
+
+
+class TypedApprover:
+    """A person at a keyboard, for places without widgets: asks through `read` (`input`), shows through `write`.
+
+    `present` is True until reading turns out to be impossible (no stdin, end of file): from then on it denies at once.
+    """
+
+    def __init__(self, read: Callable[[str], str] = input, write: Callable[[str], None] = print) -> None:
+        self._read = read
+        self._write = write
+        self._present = True
+
+    @property
+    def present(self) -> bool:
+        """Whether reading still worked the last time."""
+        return self._present
+
+    async def ask(self, approval: Approval) -> Answered:
+        """Show the call as plain text and read y, n, a (allow from now on) or words; a lone other letter is asked again."""
+        self._write("\n".join(_card(approval)))
+        keys = "y = yes, n = no" + (", a = yes, from now on" if approval.offers else "") + ", or say what to do instead"
+        while True:
+            typed = self._line(f"{keys}: ")
+            if typed is None:
+                return Answered(approved=False, words=NO_INPUT_WORDS, by="policy")
+            match typed.casefold():
+                case "y" | "yes":
+                    return Answered(approved=True)
+                case "n" | "no":
+                    return Answered(approved=False)
+                case "a" if approval.offers:
+                    return Answered(approved=True, rule=approval.offers[0])
+                case _ if len(typed) > 1:
+                    return Answered(approved=False, words=typed)
+                case _:  # nothing, or a slip of the finger
+                    continue
+
+    async def question(self, question: Question) -> str:
+        """Show the question with numbered choices and return the choice, or what was written."""
+        lines = [visible(question.text)]
+        lines += [f"  {n}. {visible(choice)}" for n, choice in enumerate(question.choices, 1)]
+        self._write("\n".join(lines))
+        typed = self._line("Your answer: ") or ""
+        if typed.isdecimal() and 1 <= int(typed) <= len(question.choices):
+            return question.choices[int(typed) - 1]
+        return typed
+
+    def _line(self, prompt: str) -> str | None:
+        if not self._present:
+            return None
+        try:
+            return self._read(prompt).strip()
+        except (EOFError, OSError, RuntimeError):  # no terminal; a kernel without stdin (StdinNotImplementedError)
+            self._present = False
+            return None
+
+
+def visible(text: str) -> str:
+    """Return `text` with every control, bidi and other unseen character written out, e.g. `⟨U+202E⟩`.
+
+    Line ends and tabs stay; plain spaces too. What a person approves must be what they see.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in "\n\t" or _is_seen(c) else f"⟨U+{ord(c):04X}⟩" for c in text)
+
+
+def _is_seen(character: str) -> bool:
+    kind = unicodedata.category(character)
+    return character == " " or kind not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
+
+
+def _card(approval: Approval) -> list[str]:
+    lines = ["", f"{visible(approval.title)}  [{visible(approval.tool)}]", visible(approval.why)]
+    preview = approval.preview
+    if preview.kind == "diff":
+        lines += _bordered(preview.old, "- ") + _bordered(preview.body, "+ ")
+    elif preview.kind != "none":
+        lines += _bordered(preview.body, "│ ")
+    else:
+        lines += [f"│ {visible(key)} = {visible(repr(value))}" for key, value in approval.input.items()]
+    if approval.notebook:
+        lines.append(f"in {visible(approval.notebook)}")
+    if approval.offers:
+        lines.append(f"a would keep the rule: {visible(approval.offers[0])}")
+    return [line for line in lines if line or line is lines[0]]
+
+
+def _bordered(text: str, mark: str) -> list[str]:
+    return [mark + visible(line) for line in text.split("\n")] if text else []

@@ -1,0 +1,360 @@
+"""The kernel's half of the bridge: asks the page that shows the notebook to do things, and waits for its answer by id.
+
+Protocol (version 1, custom messages of one comm). Kernel to page: `{v, id?, op, page?, ...}`; page to kernel:
+`{v, id, page, ok: true, result}` or `{v, id, page, ok: false, error, code, more?}`, and unasked `ready`, `bye` and
+`resend`. One page writes: the page that answered the hello holds the lease, requests carry its id, other pages ignore
+them. A page that stops answering loses the lease, and whoever answers the next hello gets it; every operation is made
+so that doing it twice does it once. No wait depends on a single message, and each has a bound.
+
+Must not know of agents, models, cells' meaning or approvals. Read `Bridge.hello`, then `Bridge.call`; the page's half
+is static/bridge.js, the one inside nbclient nbagent/headless/page.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import anywidget
+import traitlets
+
+from nbagent.core.errors import NotebookError
+from nbagent.core.messages import Json
+
+VERSION = 1
+PROTOCOL = "nbagent-bridge/1"
+HELLO_AT = (0.0, 0.5, 1.5, 3.0)
+"""Seconds at which the hello is sent: the first is lost on some kernels (measured on 7.2), the second is not."""
+HELLO_TOTAL = 3.5
+BETTER_PAGE = 0.4
+"""Seconds to wait for a page with the right document after one without has answered."""
+CALL_TIMEOUT = 5.0
+
+PAGE_GONE = "the page that shows the notebook does not answer: it was closed, or is still loading"
+CLOSED = "the connection to the notebook's page is closed, because this run has ended"
+
+
+class PageRefused(NotebookError):
+    """The page answered and did not do it; `code` says why: unknown_cell, changed, not_code, or what the page sent."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Channel(Protocol):
+    """What carries messages to the pages and back: a comm, or its double in tests."""
+
+    def send(self, content: Json) -> None:
+        """Send to every page that shows the notebook; may be called from any thread."""
+        ...
+
+    def on_message(self, receive: Callable[[Json], None]) -> None:
+        """Call `receive` with each message from a page, on whatever thread it comes."""
+        ...
+
+    def close(self) -> None:
+        """Stop for good."""
+        ...
+
+
+class BridgeWidget(anywidget.AnyWidget):
+    """The comm as a widget without a view: the page loads static/bridge.js for it."""
+
+    _esm = Path(__file__).parent / "static" / "bridge.js"
+    _view_name = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    protocol = traitlets.Unicode(PROTOCOL).tag(sync=True)
+
+
+class WidgetChannel:
+    """The channel over a `BridgeWidget`'s comm; made in the running cell, so that the page of that cell hears it."""
+
+    def __init__(self) -> None:
+        self.widget = BridgeWidget()
+
+    def send(self, content: Json) -> None:
+        """Send a custom message; iopub takes it from any thread."""
+        self.widget.send(content)
+
+    def on_message(self, receive: Callable[[Json], None]) -> None:
+        """Register `receive` for the widget's custom messages."""
+        self.widget.on_msg(lambda _widget, content, _buffers: receive(content))
+
+    def close(self) -> None:
+        """Close the widget, so that it leaves no state in the saved notebook."""
+        self.widget.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What the page that holds the lease said of itself.
+
+    `document`: it can reach the notebook's document. `interactive`: a person can click there. `own_cell`: id of the
+    running cell, if the page knows it. `front_end`: jupyterlab, notebook, vscode, colab, headless or unknown.
+    """
+
+    page: str
+    path: str
+    document: bool
+    interactive: bool
+    own_cell: str | None
+    front_end: str
+
+    @classmethod
+    def of(cls, page: str, result: Json) -> Hello:
+        """Read a page's answer; what is missing counts as not there."""
+        own = result.get("own_cell")
+        return cls(
+            page=page,
+            path=str(result.get("path") or ""),
+            document=result.get("document") is True,
+            interactive=result.get("interactive") is True,
+            own_cell=str(own) if own else None,
+            front_end=str(result.get("front_end") or "unknown"),
+        )
+
+
+@dataclass(slots=True)
+class _Waiting:
+    future: asyncio.Future[Json]
+    page: str
+
+
+class Bridge:
+    """One run's connection to the page. Make it on the running loop; `cell` is the running cell's id, if known.
+
+    Pages that have a document without that cell never get the lease: one kernel may serve two notebooks.
+    """
+
+    def __init__(self, channel: Channel | None = None, *, cell: str | None = None) -> None:
+        self.cell = cell
+        self.lease: Hello | None = None
+        self._loop = asyncio.get_running_loop()
+        self._ids = (f"{uuid.uuid4().hex[:8]}-{n}" for n in itertools.count())
+        self._lock = threading.Lock()
+        self._waiting: dict[str, _Waiting] = {}
+        self._hellos: set[str] = set()
+        self._answers: asyncio.Queue[Hello] = asyncio.Queue()
+        self._asking = asyncio.Lock()
+        self._resend: dict[str, Callable[[], None]] = {}
+        self._closed = False
+        self._channel = channel if channel is not None else WidgetChannel()
+        self._channel.on_message(self._receive)
+
+    # ── asking ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def hello(self, at: Iterable[float] = HELLO_AT, total: float = HELLO_TOTAL) -> Hello | None:
+        """Ask who is there until a page answers; give it the lease and return what it said. None: nobody in time.
+
+        `at` are the seconds from now at which to ask, `total` the seconds after which to give up. Where a page holds
+        the lease already, that page is returned.
+        """
+        async with self._asking:
+            return self.lease or await self._search(at, total)
+
+    async def _search(self, at: Iterable[float], total: float) -> Hello | None:
+        begin = time.monotonic()
+        asks = sorted(at)
+        second: Hello | None = None
+        deadline = begin + total
+        while not self._closed and time.monotonic() < deadline:
+            if asks and time.monotonic() >= begin + asks[0]:
+                asks.pop(0)
+                self._send_hello()
+            until = min(deadline, begin + asks[0]) if asks else deadline
+            answer = await self._next_answer(until - time.monotonic())
+            if answer is None:
+                continue
+            if self._fits(answer):
+                return self._give_lease(answer)
+            if second is None and not self._lacks_cell(answer):
+                second, deadline = answer, min(deadline, time.monotonic() + BETTER_PAGE)
+        return self._give_lease(second) if second is not None else None
+
+    async def call(self, op: str, *, timeout: float = CALL_TIMEOUT, retry: bool = True, **arguments: Any) -> Json:
+        """Do one operation in the page that holds the lease and return its result.
+
+        An operation that is not answered in `timeout` seconds is repeated once with `retry: true`, in whichever page
+        answers a new hello. Raises NotebookError with a sentence where the page refuses or none answers.
+        """
+        hello = self.lease or await self._find_page()
+        try:
+            return await self._ask(hello, op, arguments, timeout)
+        except TimeoutError:
+            self._take_lease(hello)
+        hello = await self._find_page()
+        if not retry:
+            raise NotebookError(PAGE_GONE)
+        try:
+            return await self._ask(hello, op, {**arguments, "retry": True}, timeout)
+        except TimeoutError:
+            self._take_lease(hello)
+            raise NotebookError(PAGE_GONE) from None
+
+    def tell(self, op: str, **arguments: Any) -> None:
+        """Send an operation that needs no answer, from any thread; lost where no page holds the lease."""
+        hello = self.lease
+        if hello is not None and not self._closed:
+            self._channel.send({"v": VERSION, "op": op, "page": hello.page, **arguments})
+
+    def on_resend(self, run: str, callback: Callable[[], None] | None) -> None:
+        """Call `callback`, on any thread, when a page has missed a piece of `run` or a new page took over."""
+        with self._lock:
+            self._resend.pop(run, None)
+            if callback is not None:
+                self._resend[run] = callback
+
+    def close(self) -> None:
+        """End all that waits with an error, and the comm with it. Safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        with self._lock:
+            waiting, self._waiting = list(self._waiting.values()), {}
+            self._resend.clear()
+        for item in waiting:
+            self._fail(item.future, NotebookError(CLOSED))
+        self._channel.close()
+
+    async def _find_page(self) -> Hello:
+        if self._closed:
+            raise NotebookError(CLOSED)
+        hello = await self.hello()
+        if self._closed:
+            raise NotebookError(CLOSED)
+        if hello is None:
+            raise NotebookError(PAGE_GONE)
+        return hello
+
+    async def _ask(self, hello: Hello, op: str, arguments: Json, timeout: float) -> Json:
+        if self._closed:
+            raise NotebookError(CLOSED)
+        future: asyncio.Future[Json] = self._loop.create_future()
+        key = next(self._ids)
+        with self._lock:
+            self._waiting[key] = _Waiting(future, hello.page)
+        try:
+            self._channel.send({"v": VERSION, "id": key, "op": op, "page": hello.page, **arguments})
+            reply = await asyncio.wait_for(future, timeout)
+        finally:
+            with self._lock:
+                self._waiting.pop(key, None)
+        if reply.get("ok") is True:
+            result = reply.get("result")
+            return result if isinstance(result, dict) else {}
+        raise PageRefused(_sentence(reply), str(reply.get("code")))
+
+    # ── the lease ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _send_hello(self) -> None:
+        key = next(self._ids)
+        with self._lock:
+            self._hellos.add(key)
+        self._channel.send({"v": VERSION, "id": key, "op": "hello", "cell": self.cell})
+
+    async def _next_answer(self, seconds: float) -> Hello | None:
+        try:
+            return await asyncio.wait_for(self._answers.get(), max(seconds, 0))
+        except TimeoutError:
+            return None
+
+    def _lacks_cell(self, answer: Hello) -> bool:
+        return answer.document and self.cell is not None and answer.own_cell != self.cell
+
+    def _fits(self, answer: Hello) -> bool:
+        return answer.document and not self._lacks_cell(answer)
+
+    def _give_lease(self, answer: Hello) -> Hello:
+        changed = self.lease is None or self.lease.page != answer.page
+        self.lease = answer
+        while not self._answers.empty():
+            self._answers.get_nowait()
+        if changed:
+            with self._lock:
+                callbacks = list(self._resend.values())
+            for callback in callbacks:
+                callback()
+        return answer
+
+    def _take_lease(self, hello: Hello) -> None:
+        if self.lease is hello:
+            self.lease = None
+
+    # ── hearing: on any thread ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _receive(self, content: Any) -> None:
+        if self._closed or not isinstance(content, dict) or content.get("v") != VERSION:
+            return
+        key, page = content.get("id"), str(content.get("page") or "")
+        if isinstance(key, str):
+            self._take_answer(key, page, content)
+        elif content.get("op") == "resend":
+            with self._lock:
+                callback = self._resend.get(str(content.get("run")))
+            if callback is not None:
+                callback()
+        elif content.get("op") in ("bye", "ready"):
+            self._on_loop(lambda: self._page_moved(str(content["op"]), page))
+
+    def _take_answer(self, key: str, page: str, content: Json) -> None:
+        with self._lock:
+            is_hello = key in self._hellos
+            waiting = self._waiting.get(key)
+            if waiting is not None and waiting.page == page:
+                del self._waiting[key]
+            else:
+                waiting = None
+        if is_hello and content.get("ok") is True and isinstance(content.get("result"), dict):
+            answer = Hello.of(page, content["result"])
+            self._on_loop(lambda: self._page_answered(answer))
+        elif waiting is not None:
+            self._on_loop(lambda: waiting.future.done() or waiting.future.set_result(content))
+
+    def _page_answered(self, answer: Hello) -> None:
+        if self._closed or self.lease is not None:
+            return
+        if self._asking.locked():
+            self._answers.put_nowait(answer)
+        elif self._fits(answer):  # a page that came back by itself
+            self._give_lease(answer)
+
+    def _page_moved(self, op: str, page: str) -> None:
+        """A page with the lease that says goodbye gives it back at once; what it still owes is asked again."""
+        if op == "bye" and self.lease is not None and self.lease.page == page:
+            self.lease = None
+            with self._lock:
+                owed = [item.future for item in self._waiting.values() if item.page == page]
+            for future in owed:
+                self._fail(future, TimeoutError())
+        elif op == "ready" and self.lease is None and not self._closed:
+            self._send_hello()
+
+    def _on_loop(self, act: Callable[[], object]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(act)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            pass
+
+    def _fail(self, future: asyncio.Future[Json], error: Exception) -> None:
+        self._on_loop(lambda: future.done() or future.set_exception(error))
+
+
+def _sentence(reply: Json) -> str:
+    more = reply.get("more")
+    cell = str(more.get("cell") if isinstance(more, dict) else "")
+    match reply.get("code"):
+        case "unknown_cell":
+            return f"there is no cell {cell}: it may have been deleted; read the notebook for current ids"
+        case "changed":
+            return f"cell {cell} changed since you read it: read it again"
+        case "not_code":
+            return f"cell {cell} is not a code cell: only code cells run"
+        case _:
+            return f"the notebook's page could not do it: {str(reply.get('error') or 'no reason given')[:300]}"

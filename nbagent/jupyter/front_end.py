@@ -1,0 +1,50 @@
+"""Finds out, by asking and not by names, who shows this notebook and whether somebody can click there.
+
+Read `reach`. Must not know of agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from nbagent.jupyter.bridge import Bridge, Hello
+from nbagent.jupyter.pump import can_pump, is_queued, pumping
+
+FIRST_AT = (0.0, 0.4)
+FIRST_TOTAL = 1.0
+AGAIN_AT = (0.0, 0.5, 1.5)
+AGAIN_TOTAL = 2.5
+
+
+def running_cell(shell: Any) -> str | None:
+    """Return the id of the cell that runs now, where the front end sends it (JupyterLab, Notebook 7), else None."""
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        return None
+    parent: Any = kernel.get_parent() or {}
+    found = (parent.get("metadata") or {}).get("cellId")
+    return found if isinstance(found, str) else None
+
+
+@asynccontextmanager
+async def reach(bridge: Bridge, shell: Any) -> AsyncGenerator[Hello | None]:
+    """Enter with a bridge made in the running cell: gives what the page said, None where nobody answers in 3.5 s.
+
+    While entered, the page's messages and all widgets' clicks arrive although the cell runs: by the kernel itself,
+    or by a pump where the kernel holds them back (known from its build, or found by a hello without an answer).
+    """
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        yield None
+        return
+    async with AsyncExitStack() as stack:
+        if is_queued(kernel):
+            await stack.enter_async_context(pumping(shell))
+        hello = await bridge.hello(FIRST_AT, FIRST_TOTAL)
+        if hello is None:
+            if can_pump(kernel) and not is_queued(kernel):
+                await stack.enter_async_context(pumping(shell))
+            hello = await bridge.hello(AGAIN_AT, AGAIN_TOTAL)
+        yield hello

@@ -1,0 +1,58 @@
+"""Delivers clicks and the page's answers while a cell runs, on kernels that would hold them back until it ends.
+
+ipykernel 6 takes shell messages from one queue, 7.0 to 7.3 wait on one lock, 7.4 delivers them at once. For the first
+two, jupyter-ui-poll takes the messages in a side task and puts execute requests aside until the cell has ended.
+Must not know of bridges or agents. Read `pumping`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+EVERY = 0.05
+AT_ONCE = 10
+DELIVERS_SINCE = (7, 4)
+
+
+def is_queued(kernel: Any) -> bool:
+    """Whether the kernel takes one shell message after the other, so that without a pump nothing arrives in a cell."""
+    return hasattr(kernel, "do_one_iteration") and not hasattr(kernel, "_main_asyncio_lock")
+
+
+def can_pump(kernel: Any) -> bool:
+    """Whether a pump could help. On a kernel that delivers by itself it would break the lock that orders cells."""
+    import ipykernel
+
+    version = ipykernel.version_info[:2]
+    return is_queued(kernel) or (hasattr(kernel, "_main_asyncio_lock") and version < DELIVERS_SINCE)
+
+
+@asynccontextmanager
+async def pumping(shell: Any) -> AsyncGenerator[None]:
+    """Deliver what the page sends, as long as this is entered; enter it in the running cell, and once at a time."""
+    from jupyter_ui_poll import ui_events
+
+    events: Any = ui_events()
+    # jupyter-ui-poll ends itself at `post_run_cell`; code that the agent runs inside this cell triggers that too, and
+    # then the person's next cell would run in the middle of this one. So its hook is put back only at the end.
+    hook = events._post_run_cell  # noqa: SLF001  (no public way)
+    shell.events.unregister("post_run_cell", hook)
+    try:
+        async with events as poll:
+            task = asyncio.create_task(_poll(poll))
+            try:
+                yield
+            finally:
+                task.cancel()
+                await asyncio.wait([task])
+    finally:
+        shell.events.register("post_run_cell", hook)
+
+
+async def _poll(poll: Callable[[int], Awaitable[None]]) -> None:
+    while True:
+        await poll(AT_ONCE)
+        await asyncio.sleep(EVERY)
