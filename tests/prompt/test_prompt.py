@@ -84,8 +84,9 @@ def test_the_denials_that_it_quotes_are_those_that_the_loop_gives() -> None:
     from nbagent.core import session
 
     quoted = re.findall(r'^- "([^"(…:]+)', parts()["look_first"], re.MULTILINE)
-    assert [text.split(" by ")[0].strip() for text in quoted] == ["Denied", "Not allowed", "Interrupted", "Skipped"]
+    assert [text.split(" by ")[0].strip() for text in quoted] == ["Denied", "Not allowed", "Interrupted", "Not started"]
     assert session.CUT_OFF.startswith("Interrupted")
+    assert session.NOT_STARTED.startswith("Not started")
 
 
 def test_it_is_the_same_bytes_in_every_process_and_folder(tmp_path) -> None:
