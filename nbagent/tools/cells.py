@@ -1,0 +1,172 @@
+"""What the cell tools know and say about cells, apart from any notebook.
+
+Pure text and memory: no port is called here. Read `Seen` first: it is why the agent can only change what it has read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from nbagent.core.errors import NotebookError, ToolError
+from nbagent.core.messages import clean
+from nbagent.core.ports import Cell, Output
+
+_FENCE = re.compile(r"\A\s*(?P<bar>```+|~~~+)[ \t]*(?P<info>[\w+-]*)[^\n`]*\n(?P<body>.*?)\n?(?P=bar)\s*\Z", re.DOTALL)
+_NUMBER = re.compile(r"\A(?:In|Out)?\s*\[?\s*(\d+)\s*\]?:?\Z", re.IGNORECASE)
+_AGENT = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*%%?agent\b")
+
+
+@dataclass(slots=True)
+class Seen:
+    """Cells as the model last saw them, and what a person was shown of the call that comes next.
+
+    `cells`: by id, from each read and write. `shown`: by id, every cell on whose source the policy decided for the next
+    call (None: nothing to decide on, since the model had not read it); what is changed or run must have just that source.
+    `last_added` and `after` keep several inserts in the order in which they were made.
+    """
+
+    cells: dict[str, Cell] = field(default_factory=dict[str, Cell])
+    shown: dict[str, list[Cell | None]] = field(default_factory=dict[str, "list[Cell | None]"])
+    last_added: str | None = None
+    after: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+
+    def learn(self, cell: Cell) -> None:
+        """Remember `cell` as the model has just seen or written it; decisions on another source of it are void."""
+        if (known := self.cells.get(cell.id)) is None or known.source != cell.source:
+            self.shown.pop(cell.id, None)
+        self.cells[cell.id] = cell
+
+    def label(self, cell_id: str) -> str:
+        """Return how people know a cell: In[n], or its id if it has not run."""
+        cell = self.cells.get(cell_id.strip())
+        return f"In[{cell.number}]" if cell and cell.number is not None else f"cell {cell_id}"
+
+    def end_of_chain(self, cells: Sequence[Cell], anchor: str) -> str:
+        """Return the last of the cells that stand right after `anchor` and were inserted there before, or `anchor`."""
+        mine = self.after.get(anchor, set())
+        ids = [cell.id for cell in cells]
+        for cell_id in ids[ids.index(anchor) + 1 :] if anchor in ids else []:
+            if cell_id not in mine:
+                break
+            anchor = cell_id
+        return anchor
+
+
+def first_line(source: str, limit: int = 60) -> str:
+    """Return the first line of `source` with something in it, cut to `limit` characters."""
+    line = next((line.strip() for line in source.splitlines() if line.strip()), "(empty)")
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def unknown_cell(cell_id: str, cells: Sequence[Cell], limit: int = 12) -> NotebookError:
+    """Return the error for an id that is not there: it lists the real ids, each with its type and first line."""
+    if not cells:
+        return NotebookError(f"there is no cell {cell_id[:80]!r}: the notebook has no cells")
+    listed = "\n".join(f"- {cell.id} ({cell.type}): {first_line(cell.source)}" for cell in cells[:limit])
+    more = f"\n… and {len(cells) - limit} more: see read_notebook" if len(cells) > limit else ""
+    return NotebookError(f"there is no cell {first_line(cell_id)!r}. The cells are:\n{listed}{more}")
+
+
+def find_cell(given: str, cells: Sequence[Cell]) -> Cell:
+    """Return the cell whose id is `given`; a number such as In[7] is never guessed at: the error names the id."""
+    given = given.strip()
+    for cell in cells:
+        if cell.id == given:
+            return cell
+    if number := _NUMBER.match(given):
+        same = [cell.id for cell in cells if cell.number == int(number[1])]
+        if len(same) == 1:
+            raise ToolError(
+                f"{given!r} is not a cell id. In[{number[1]}] is the cell with the id {same[0]!r}: use that"
+            )
+    raise unknown_cell(given, cells)
+
+
+def clean_source(source: str, cell_type: str) -> tuple[str, str]:
+    """Return the source as it goes into a cell and a note for the model about what was changed ("" if nothing was).
+
+    Line ends become newlines and lone surrogates U+FFFD. A code cell that is one fenced block as a whole loses its fence.
+    """
+    source = clean(source.replace("\r\n", "\n").replace("\r", "\n"))
+    if cell_type == "code" and (found := _FENCE.match(source)) and found["bar"] not in found["body"]:
+        return found["body"], f"The {found['bar']} fence around the code was removed."
+    return source, ""
+
+
+def starts_agent(source: str) -> bool:
+    """Whether a cell's code would start another agent."""
+    return bool(_AGENT.match(source))
+
+
+def describe_outputs(outputs: Iterable[Output], limit: int = 200) -> list[str]:
+    """Return one short line for each output: images by their size, errors by their name, text by its first line."""
+    return [_describe(output, limit) for output in outputs]
+
+
+def _describe(output: Output, limit: int) -> str:
+    kind = output.get("output_type")
+    if kind == "stream":
+        text = _text(output.get("text"))
+        lines = text.count("\n") + (not text.endswith("\n"))
+        return f"{output.get('name')}: {first_line(text, limit)}" + (f" … ({lines} lines)" if lines > 1 else "")
+    if kind == "error":
+        return f"error: {output.get('ename')}: {first_line(_text(output.get('evalue')), limit)}"
+    data = output.get("data") or {}
+    image = next((mime for mime in data if mime.startswith("image/")), None)
+    if image is not None:
+        return f"[image {_image_size(image, _text(data[image]))}]"
+    text = _text(data.get("text/plain") or data.get("text/markdown"))
+    if text:
+        return first_line(text, limit) + (f" … ({len(text.splitlines())} lines)" if "\n" in text.strip() else "")
+    return f"[{', '.join(data) or 'empty output'}]"
+
+
+def _text(value: object) -> str:
+    return "".join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+
+def _image_size(mime: str, data: str) -> str:
+    """Return "640x480" for a PNG (its first bytes say so), else the image's type."""
+    import base64  # noqa: PLC0415  (only for notebooks with images)
+    import binascii  # noqa: PLC0415
+
+    try:
+        head = base64.b64decode("".join(data[:48].split())[:32], validate=True)
+    except (ValueError, binascii.Error):
+        head = b""
+    if mime == "image/png" and head[12:16] == b"IHDR" and len(head) >= 24:
+        return f"{int.from_bytes(head[16:20], 'big')}x{int.from_bytes(head[20:24], 'big')}"
+    return mime.removeprefix("image/")
+
+
+def overview(
+    cells: Sequence[Cell], *, total: int, own: str | None, budget: int = 16_000, each: int = 3_000
+) -> tuple[str, list[Cell]]:
+    """Return the numbered overview of `cells` and those of them whose whole source is in it.
+
+    A source longer than `each` characters, or past the `budget` of all sources, is shown by its first lines.
+    """
+    parts: list[str] = []
+    whole: list[Cell] = []
+    for cell in cells:
+        number = f" In[{cell.number}]" if cell.number is not None else " not run" if cell.type == "code" else ""
+        mine = " (the agent's own cell: this conversation)" if cell.id == own else ""
+        head = f"{cell.index + 1}. {cell.id} {cell.type}{number}{mine}"
+        if len(cell.source) <= min(each, budget):
+            budget -= len(cell.source)
+            whole.append(cell)
+            body = cell.source
+        else:
+            lines = cell.source.splitlines()
+            shown = "\n".join(line[:120] for line in lines[:3])
+            body = f"{shown}\n… ({len(lines)} lines, {len(cell.source)} characters: read_cell shows all)"
+        outputs = "".join(f"\n   → {line}" for line in describe_outputs(cell.outputs))
+        parts.append(f"{head}\n{_indented(body)}{outputs}")
+    listed = "\n\n".join(parts) or "(no cells)"
+    return f"{total} cells. Each: place, id, type, In[n]; then its source and → its outputs.\n\n{listed}", whole
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"   {line}" for line in text.splitlines()) or "   (empty)"

@@ -1,0 +1,162 @@
+"""Where a path that the model spelled really leads, and writing there without being led elsewhere.
+
+Every file tool and the shell's read-only look go through `locate`: it resolves every link on both sides before anything
+is decided. It must not know of tools or of policy. Read `locate` first, then `replace_file`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbagent.core.errors import ToolError
+
+_GUARDED_FOLDERS = frozenset({".git", ".nbagent", ".claude", ".vscode", ".idea", ".husky", ".ipython", ".jupyter"})
+_SECRET_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker"})
+_GUARDED_NAMES = frozenset(
+    {
+        *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
+        *(".zlogin", ".cshrc", ".tcshrc", ".kshrc", ".inputrc", ".envrc", ".mcp.json", ".gitconfig", ".gitmodules"),
+        *(".gitattributes", ".pre-commit-config.yaml", "config.fish", "crontab"),
+    }
+)
+_SECRET_NAMES = frozenset(
+    {".env", ".npmrc", ".pypirc", ".netrc", "_netrc", ".git-credentials", ".pgpass", "authorized_keys", "credentials"}
+)
+_SECRET_NAME = re.compile(
+    r"\A(?:\.env\..*|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.*\.(?:pem|key|p12|pfx|ppk|keystore|jks))\Z"
+)
+_URL = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a path leads: `path` absolute and free of links, `shown` relative to the root if it is inside.
+
+    `guarded` says that writing there can make something run or change what is allowed; `secret` that keys live there.
+    """
+
+    path: Path
+    shown: str
+    inside: bool
+    guarded: bool
+    secret: bool
+
+
+def locate(root: Path, spelled: str) -> Place:
+    """Resolve `spelled` against `root`, links of both followed to their ends.
+
+    Raises `ToolError` for what is no path here: empty, with a NUL, ~ or a URL, not encodable, a loop of links.
+    """
+    if not spelled.strip():
+        raise ToolError("the path is empty: give a path relative to the working folder")
+    if "\0" in spelled:
+        raise ToolError("the path contains a NUL character: no file has such a name")
+    if spelled.startswith("~"):
+        raise ToolError(
+            f"{spelled!r}: ~ is not expanded. Give a path relative to the working folder, or an absolute one"
+        )
+    if _URL.match(spelled):
+        raise ToolError(f"{spelled!r} is a URL: give a plain path")
+    try:
+        base = Path(os.path.realpath(root))
+        path = Path(os.path.realpath(base / spelled))
+        if Path(os.path.realpath(path)) != path:
+            raise ToolError(f"{spelled!r}: the links on this path lead in a circle")
+    except (OSError, ValueError) as error:  # ValueError: a name that the file system can't encode
+        reason = error.strerror if isinstance(error, OSError) else "no file can have this name"
+        raise ToolError(f"{spelled[:200]!r}: {reason}") from None
+    inside = path == base or base in path.parents
+    shown = path.relative_to(base).as_posix() if inside else str(path)
+    parts = [_plain(part) for part in (path.relative_to(base) if inside else path).parts]
+    name = parts[-1] if parts else ""
+    secret = not _SECRET_FOLDERS.isdisjoint(parts) or name in _SECRET_NAMES or bool(_SECRET_NAME.match(name))
+    guarded = secret or not _GUARDED_FOLDERS.isdisjoint(parts) or name in _GUARDED_NAMES or name == "git~1"
+    return Place(path, shown, inside, guarded, secret)
+
+
+def _plain(part: str) -> str:
+    """Return a name as a careless disk compares it: no case, no stream suffix, no trailing dots or spaces."""
+    return part.casefold().split(":")[0].rstrip(". ")
+
+
+def read_file(path: Path, limit: int) -> bytes:
+    """Return the bytes of the regular file at a resolved `path`, following no link; raise `ToolError` over `limit`."""
+    with _folder(path, make=False) as folder:
+        return _read(path.name if folder is not None else str(path), folder, limit)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace (or create, with its folders) the file at a resolved `path`; it holds the old bytes or the new, never less.
+
+    No link is followed on the way: one that was put there since the path was resolved raises `ToolError`. The mode stays.
+    """
+    with _folder(path, make=True) as folder:
+        name = path.name if folder is not None else str(path)
+        mode = _mode(name, folder)
+        fresh = f"{name}.{secrets.token_hex(4)}.tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        handle = os.open(fresh, flags, 0o666 if mode is None else mode, dir_fd=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+                if mode is not None and hasattr(os, "fchmod"):
+                    os.fchmod(file.fileno(), mode)
+            os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.unlink(fresh, dir_fd=folder)
+            raise
+
+
+def _mode(name: str, folder: int | None) -> int | None:
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise ToolError(f"{Path(name).name} is not a regular file: it is not written")
+    return stat.S_IMODE(found.st_mode)
+
+
+def _read(name: str, folder: int | None, limit: int) -> bytes:
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise ToolError(f"{Path(name).name} is not a regular file")
+        if found.st_size > limit:
+            raise ToolError(f"{Path(name).name} has {found.st_size} bytes, more than the limit of {limit}")
+        return file.read()
+
+
+@contextlib.contextmanager
+def _folder(path: Path, *, make: bool) -> Generator[int | None]:
+    """Hold the folder of `path` open, reached from the top without following a link; None where a system can't."""
+    if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
+        if make:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.realpath(path) != str(path):
+            raise ToolError(f"{path.name}: a link was put on the path: nothing was done")
+        yield None
+        return
+    flags = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
+    here = os.open(path.anchor, flags)
+    try:
+        for part in path.parts[1:-1]:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=here)
+            below = os.open(part, flags, dir_fd=here)
+            os.close(here)
+            here = below
+        yield here
+    finally:
+        os.close(here)

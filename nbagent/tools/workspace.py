@@ -1,0 +1,381 @@
+"""The file tools: read, write, edit, find and search files of the workspace.
+
+Reading and searching use the helpers of Anthropic's SDK (imported at the first call, never before); writing is ours,
+since it must not follow a link and must never leave half a file. Which call needs a person is decided by the policy from
+`kind`; what was decided is bound to the resolved path, so a path that leads elsewhere at the time of the call is refused.
+Read `_Workspace` first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nbagent.core.errors import ToolError
+from nbagent.core.messages import Block, Json, clean, text_block
+from nbagent.core.ports import Cell, Preview
+from nbagent.core.tools import Call, Kind, Result, Tool, tool
+from nbagent.tools import paths
+from nbagent.tools.cells import overview
+from nbagent.tools.paths import Place, locate
+from nbagent.tools.results import output_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_T = TypeVar("_T")
+_MAX_FILE = 256 * 1024
+_MAX_EDIT = 4 * 1024 * 1024
+_MAX_NOTEBOOK = 64 * 1024 * 1024
+_MAX_IMAGE = 40 * 1024 * 1024
+_MAX_LINES = 200
+_MAX_LINE = 400
+_MISSING = "(no file)"
+_IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"})
+_LANGUAGES = {".py": "python", ".md": "markdown", ".json": "json", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
+
+
+def tools(root: Path) -> list[Tool]:
+    """Return read_file, write_file, edit_file, glob and grep, at home in the folder `root`."""
+    workspace = _Workspace(root)
+    return [_read_tool(workspace), _write_tool(workspace), _edit_tool(workspace), _glob(workspace), _grep(workspace)]
+
+
+class _Workspace:
+    """The root, and where each spelled path led when the policy decided about it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._decided: dict[str, set[Place | None]] = {}
+        self._overwritten: dict[Path, str] = {}
+
+    def decide(self, spelled: str) -> Place | None:
+        """Return where a path leads (None: nowhere, the call will say why) and bind the call to it.
+
+        Every question of the policy comes through here; if two got different answers, the call is refused.
+        """
+        try:
+            place = locate(self.root, spelled)
+        except ToolError:
+            place = None
+        self._decided.setdefault(spelled, set()).add(place)
+        return place
+
+    def kind(self, spelled: str, *, writes: bool) -> Kind:
+        """Return the row of the policy table: outside the root is protected, and so are guarded or secret files."""
+        place = self.decide(spelled)
+        if place is None:
+            return Kind.READ  # nothing can happen: the call only returns the reason
+        if not place.inside or place.secret or (writes and place.guarded):
+            return Kind.PROTECTED
+        return Kind.WRITE_FILE if writes else Kind.READ
+
+    def subject(self, spelled: str) -> str:
+        """Return what a rule matches: the path where it really leads, relative to the root if inside."""
+        place = self.decide(spelled)
+        return place.shown if place else spelled
+
+    def approved(self, spelled: str, *, writes: bool) -> Place:
+        """Return where the path leads now; refuse if the decision was about another place."""
+        decided = self._decided.pop(spelled, None)
+        place = locate(self.root, spelled)
+        if decided is None and place.inside and not place.secret and not (writes and place.guarded):
+            return place
+        if decided != {place}:
+            raise ToolError(
+                f"{spelled!r} leads elsewhere than when the call was decided on: nothing was done. Try again"
+            )
+        return place
+
+    def old_text(self, place: Place | None) -> str:
+        """Return the text of a file that would be overwritten, and remember it: another text must not be overwritten."""
+        if place is None:
+            return ""
+        try:
+            data = paths.read_file(place.path, _MAX_EDIT)
+        except FileNotFoundError:
+            self._overwritten[place.path] = _MISSING
+            return ""
+        except (OSError, ToolError):  # too big or no file: the call itself will say so
+            return ""
+        self._overwritten[place.path] = hashlib.sha256(data).hexdigest()
+        return data.decode("utf-8", "replace")
+
+    def check_unchanged(self, place: Place) -> None:
+        """Refuse to overwrite a file that is not the one that was shown."""
+        shown = self._overwritten.pop(place.path, None)
+        if shown is None:
+            return
+        try:
+            now = hashlib.sha256(paths.read_file(place.path, _MAX_EDIT)).hexdigest()
+        except FileNotFoundError:
+            now = _MISSING
+        if now != shown:
+            raise ToolError(f"{place.shown} changed since the call was shown: nothing was written. Read it again")
+
+    def context(self, place: Place) -> Any:
+        """Return the SDK's context: confined to the root and, where it was approved, this one place outside."""
+        from anthropic.lib.tools.agent_toolset import AgentToolContext  # noqa: PLC0415  (the SDK takes a second)
+
+        return AgentToolContext(
+            workdir=self.root,
+            allowed_roots=[] if place.inside else [place.path],
+            max_file_bytes=None if place.path.suffix.lower() in _IMAGES else _MAX_FILE,
+            max_image_base64_bytes=_MAX_IMAGE,
+        )
+
+
+def _read_tool(workspace: _Workspace) -> Tool:
+    @tool(
+        kind=lambda given: workspace.kind(given["path"], writes=False),
+        subject=lambda given: workspace.subject(given["path"]),
+    )
+    async def read_file(_call: Call, path: str, start_line: int = 1, end_line: int | None = None) -> Result:
+        """Read a file: text, an image, a PDF, or a notebook. For big data files use Python in a cell instead.
+
+        Args:
+            path: the file, relative to the working folder.
+            start_line: the first line to read, from 1.
+            end_line: the last line to read; without it to the end.
+        """
+        place = workspace.approved(path, writes=False)
+        if place.path.suffix == ".ipynb":
+            return Result((text_block(_notebook_text(place)),), place.shown)
+        if place.path.is_dir():
+            raise ToolError(f"{place.shown} is a folder: use glob to see what is in it")
+        whole = start_line <= 1 and end_line is None
+        size = _on_disk(place, lambda: place.path.stat().st_size)
+        if whole and size > _MAX_FILE and place.path.suffix.lower() not in _IMAGES:
+            raise ToolError(f"{place.shown} has {size} bytes: give start_line and end_line, or load it in a cell")
+        given = {"file_path": str(place.path)} | ({} if whole else {"view_range": [max(start_line, 1), end_line or -1]})
+        from anthropic.lib.tools.agent_toolset import beta_read_tool  # noqa: PLC0415
+
+        said = await _ask_sdk(beta_read_tool(workspace.context(place)), given, place)
+        if isinstance(said, str):
+            text = said or ("(the file is empty)" if whole else "(no such lines)")
+            return Result((text_block(text),), f"{place.shown}: {len(said.splitlines())} lines")
+        return Result(tuple(_media(block) for block in said), place.shown)
+
+    return read_file
+
+
+def _write_tool(workspace: _Workspace) -> Tool:
+    def preview(given: Json) -> Preview:
+        place = workspace.decide(given["path"])
+        old = workspace.old_text(place)
+        kind = "diff" if old else "code"
+        return Preview(kind, clean(given["content"]), old=old, language=_language(given["path"]))
+
+    @tool(
+        kind=lambda given: workspace.kind(given["path"], writes=True),
+        subject=lambda given: workspace.subject(given["path"]),
+        preview=preview,
+    )
+    async def write_file(_call: Call, path: str, content: str) -> Result:
+        """Write a whole text file, new or over an old one. To change a part of a file use edit_file.
+
+        Args:
+            path: the file, relative to the working folder; missing folders are made.
+            content: the whole text of the file.
+        """
+        place = workspace.approved(path, writes=True)
+        _not_a_notebook(place)
+        data = clean(content).encode()
+        _on_disk(place, lambda: workspace.check_unchanged(place))
+        _on_disk(place, lambda: paths.replace_file(place.path, data))
+        written = _on_disk(place, lambda: place.path.stat().st_size)
+        lines = len(content.splitlines())
+        return Result((text_block(f"wrote {place.shown}: {lines} lines, {written} bytes"),), f"wrote {place.shown}")
+
+    return write_file
+
+
+def _edit_tool(workspace: _Workspace) -> Tool:
+    @tool(
+        kind=lambda given: workspace.kind(given["path"], writes=True),
+        subject=lambda given: workspace.subject(given["path"]),
+        preview=lambda given: Preview(
+            "diff", clean(given["new_text"]), old=given["old_text"], language=_language(given["path"])
+        ),
+    )
+    async def edit_file(_call: Call, path: str, old_text: str, new_text: str, replace_all: bool = False) -> Result:
+        """Replace a piece of text in a file. Read the file first and copy the old text exactly.
+
+        Args:
+            path: the file, relative to the working folder.
+            old_text: the text to replace; it must be in the file exactly once.
+            new_text: the text to put there.
+            replace_all: true to replace every place where the old text is.
+        """
+        place = workspace.approved(path, writes=True)
+        _not_a_notebook(place)
+        data = _on_disk(place, lambda: paths.read_file(place.path, _MAX_EDIT))
+        changed, count = _replaced(data, place, old_text, clean(new_text), every=replace_all)
+        _on_disk(place, lambda: paths.replace_file(place.path, changed))
+        return Result((text_block(f"edited {place.shown} in {count} place(s)"),), f"edited {place.shown}")
+
+    return edit_file
+
+
+def _replaced(data: bytes, place: Place, old: str, new: str, *, every: bool) -> tuple[bytes, int]:
+    """Return the bytes with `old` replaced by `new`, all others as they were, and the number of places."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ToolError(f"{place.shown} is not UTF-8 text (byte {error.start}): it is not edited") from None
+    if not old:
+        raise ToolError("old_text is empty: say which text to replace, or use write_file for a new file")
+    if old not in text and "\r\n" in text:  # the model sees and writes plain newlines; the file keeps its own
+        old, new = (part.replace("\r\n", "\n").replace("\n", "\r\n") for part in (old, new))
+    count = text.count(old)
+    if not count:
+        raise ToolError(f"old_text is not in {place.shown}: read the file again and copy the text exactly")
+    if count > 1 and not every:
+        raise ToolError(f"old_text is {count} times in {place.shown}: give more lines around it, or replace_all=true")
+    return text.replace(old, new).encode("utf-8"), count
+
+
+def _glob(workspace: _Workspace) -> Tool:
+    @tool(
+        kind=lambda given: workspace.kind(given["folder"], writes=False),
+        subject=lambda given: workspace.subject(given["folder"]),
+        title=lambda given: f"find files {given['pattern']}",
+    )
+    async def glob(_call: Call, pattern: str = "*", folder: str = ".") -> Result:
+        """Find files by name, newest first, e.g. "**/*.csv". The pattern "*" lists a folder.
+
+        Args:
+            pattern: what names must look like: * any name, ** any folders, ? one letter.
+            folder: where to look, relative to the working folder.
+        """
+        place = workspace.approved(folder, writes=False)
+        from anthropic.lib.tools.agent_toolset import beta_glob_tool  # noqa: PLC0415
+
+        finder = beta_glob_tool(workspace.context(place))
+        given = {"pattern": clean(pattern), "path": str(place.path)}
+        # in a thread: a walk through a big tree must not hold up the kernel
+        said = await asyncio.to_thread(lambda: asyncio.run(_ask_sdk(finder, given, place)))
+        return _listed(workspace, str(said), place, "files")
+
+    return glob
+
+
+def _grep(workspace: _Workspace) -> Tool:
+    @tool(
+        kind=lambda given: workspace.kind(given["folder"], writes=False),
+        subject=lambda given: workspace.subject(given["folder"]),
+        title=lambda given: f"search for {given['pattern']}",
+    )
+    async def grep(_call: Call, pattern: str, folder: str = ".") -> Result:
+        """Search the text of files for a regular expression; gives path:line:text for each hit.
+
+        Args:
+            pattern: the regular expression, e.g. "def load|read_csv".
+            folder: a folder or one file, relative to the working folder.
+        """
+        place = workspace.approved(folder, writes=False)
+        from anthropic.lib.tools.agent_toolset import beta_grep_tool  # noqa: PLC0415
+
+        # on this thread: the SDK ends a search that takes too long by a signal, which only the main thread gets
+        searcher = beta_grep_tool(workspace.context(place))
+        said = await _ask_sdk(searcher, {"pattern": clean(pattern), "path": str(place.path)}, place)
+        return _listed(workspace, str(said), place, "hits")
+
+    return grep
+
+
+async def _ask_sdk(sdk_tool: Any, given: Json, place: Place) -> str | list[Json]:
+    """Call one of the SDK's tools; its errors become ours, without the name of its operation."""
+    from anthropic.lib.tools import ToolError as SdkError  # noqa: PLC0415
+
+    try:
+        return await sdk_tool.call(given)
+    except SdkError as error:
+        said = str(error).partition(": ")[2].replace(str(place.path), place.shown)
+        raise ToolError(said.replace("view_range", "start_line and end_line")) from None
+    except OSError as error:
+        raise ToolError(error.strerror or "the file can't be read") from None
+
+
+def _listed(workspace: _Workspace, said: str, place: Place, what: str) -> Result:
+    """Return the SDK's lines with paths relative to the root, without secret files, cut to a readable number."""
+    root = os.path.join(os.path.realpath(workspace.root), "")  # noqa: PTH118  (with the separator at its end)
+    secret: dict[str, bool] = {}
+    lines: list[str] = []
+    for line in "" if said == "no matches" else said.splitlines():
+        short = line.removeprefix(root)
+        path = short if what == "files" else short.partition(":")[0]
+        if path not in secret:
+            secret[path] = what == "hits" and not place.secret and _is_secret(workspace, path)
+        if not secret[path]:
+            lines.append(clean(short if len(short) <= _MAX_LINE else short[:_MAX_LINE] + "…"))
+    if not lines:
+        return Result((text_block("no matches"),), "no matches")
+    more = f"\n… and {len(lines) - _MAX_LINES} more: narrow the search" if len(lines) > _MAX_LINES else ""
+    return Result((text_block("\n".join(lines[:_MAX_LINES]) + more),), f"{len(lines)} {what}")
+
+
+def _is_secret(workspace: _Workspace, path: str) -> bool:
+    try:
+        return locate(workspace.root, path).secret
+    except ToolError:
+        return False
+
+
+def _notebook_text(place: Place) -> str:
+    """Return a notebook as the numbered overview of its cells, so that images and tables don't come as raw JSON."""
+    import nbformat  # noqa: PLC0415  (only for notebooks)
+
+    try:
+        raw = paths.read_file(place.path, _MAX_NOTEBOOK).decode("utf-8-sig")
+        notebook = nbformat.reads(raw, as_version=4)
+    except OSError as error:
+        raise ToolError(f"{place.shown}: {error.strerror}") from None
+    except (ValueError, AttributeError, KeyError, TypeError, nbformat.ValidationError):
+        raise ToolError(
+            f"{place.shown} is not a readable notebook (broken JSON, merge marks or an unknown form)"
+        ) from None
+    cells = [
+        Cell(
+            id=str(raw_cell.get("id", f"#{index + 1}")),
+            type=raw_cell["cell_type"],
+            source=raw_cell["source"],
+            index=index,
+            number=raw_cell.get("execution_count"),
+            outputs=tuple(raw_cell.get("outputs", ())),
+        )
+        for index, raw_cell in enumerate(notebook["cells"])
+    ]
+    return clean(overview(cells, total=len(cells), own=None)[0])
+
+
+def _media(block: Json) -> Block:
+    """Return a block of the SDK as one that fits a request: images are scaled down as a cell's images are."""
+    source = block.get("source") or {}
+    if block.get("type") != "image":
+        return block
+    shown = {"output_type": "display_data", "data": {source["media_type"]: source["data"]}, "metadata": {}}
+    return output_blocks([shown])[0]
+
+
+def _not_a_notebook(place: Place) -> None:
+    if place.path.suffix.lower() == ".ipynb" and place.path.exists():
+        raise ToolError(
+            f"{place.shown} is a notebook, and an open one would lose what is in the editor: "
+            "use add_cell and edit_cell for the open notebook"
+        )
+
+
+def _on_disk(place: Place, operation: Callable[[], _T]) -> _T:
+    """Do one thing with a file; what the system says against it becomes a sentence for the model."""
+    try:
+        return operation()
+    except OSError as error:
+        raise ToolError(f"{place.shown}: {(error.strerror or 'it does not work').lower()}") from None
+
+
+def _language(path: str) -> str:
+    return _LANGUAGES.get(Path(path).suffix.lower(), "text")
