@@ -1,0 +1,78 @@
+"""Whatever a model sends and wherever a run is stopped, the transcript is valid and no call runs twice."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbagent.core.errors import Rejected, Transient
+from nbagent.core.limits import Limits
+from nbagent.core.loop import run
+from nbagent.core.messages import text_block
+from nbagent.core.policy import Policy
+from nbagent.core.ports import Answered
+from nbagent.core.run import Agent
+from nbagent.models.scripted import ScriptedModel, Turn, call, say, think
+from tests.core.rig import Person, Rig, check_transcript
+
+calls = st.sampled_from(["look", "change", "fail", "crash", "count", "invented"]).map(lambda name: ("call", name))
+blocks = st.one_of(calls, st.just(("text", "words")), st.just(("text", " ")), st.just(("thinking", "hm")))
+stops = st.sampled_from([None, "end_turn", "max_tokens", "tool_use", "pause_turn", "refusal", "odd", "stop_sequence"])
+turns = st.one_of(
+    st.tuples(st.lists(blocks, max_size=4), stops, st.one_of(st.none(), st.integers(0, 6))),
+    st.sampled_from(["transient", "rejected"]),
+)
+answers = st.sampled_from([Answered(True), Answered(False), Answered(False, words="no"), Answered(True, rule="change")])
+
+
+def _block(spec):
+    kind, value = spec
+    if kind == "call":
+        return call(value, **({"what": "x"} if value in {"look", "change"} else {}))
+    return say(value) if kind == "text" else think(value)
+
+
+def _turn(spec):
+    if spec == "transient":
+        return Transient("overloaded")
+    if spec == "rejected":
+        return Rejected("no")
+    content, stop_reason, cut = spec
+    return Turn([_block(b) for b in content], stop_reason=stop_reason, cut=cut)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    script=st.lists(turns, max_size=6),
+    given_answers=st.lists(answers, min_size=30, max_size=30),
+    close_after=st.one_of(st.none(), st.integers(0, 40)),
+)
+def test_any_replies_any_answers_closed_anywhere_leave_a_valid_transcript(script, given_answers, close_after):
+    rig = Rig()
+
+    async def go() -> list[dict]:
+        tools = rig.tools()
+        session = rig.session(tools)
+        model = ScriptedModel([_turn(spec) for spec in script])
+        person = Person(*given_answers, replies=["Go on"] * 30)
+        agent = Agent(model, tools, Policy(), person, Limits(max_turns=8, longest_wait=0.0))
+        seen = 0
+        async with aclosing(run(agent, session, [text_block("x")])) as events:
+            async for _ in events:
+                seen += 1
+                if close_after is not None and seen > close_after:
+                    break
+        return list(session.transcript)
+
+    messages = asyncio.run(go())
+    check_transcript(messages)
+    asked = [
+        b
+        for m in messages
+        for b in m["content"]
+        if b["type"] == "tool_use" and b["name"] in {"look", "change", "count"}
+    ]
+    assert len(rig.ran) <= len(asked)
