@@ -1,0 +1,283 @@
+"""Describes a Python object in constant time, whatever its size, without running any of its code.
+
+Objects of known libraries are told by the names of their types, so nothing is imported for it. An object that is not
+known is only looked at from outside: no len, bool, repr, ==, hasattr or getattr, since each of them may send a query,
+compute a lazy frame or fail. This module knows nothing of kernels. Read `brief` first; `details.py` says more of one object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+_TEXT = 60  # characters of a text that is named in passing
+_ITEMS = 3
+_DEPTH = 3
+
+# types whose repr is short and runs nothing of the person's
+_PLAIN = frozenset(
+    {
+        *(f"datetime.{n}" for n in ("date", "datetime", "time", "timedelta", "timezone")),
+        *(f"pathlib.{n}" for n in ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath", "Path")),
+        *(f"pathlib._local.{n}" for n in ("PosixPath", "WindowsPath")),
+        "decimal.Decimal", "fractions.Fraction", "uuid.UUID", "zoneinfo.ZoneInfo", "re.Pattern",
+        "builtins.range", "builtins.slice", "builtins.ellipsis", "builtins.NotImplementedType",
+        "pandas.Timestamp", "pandas.Timedelta", "pandas.Interval", "pandas.Period", "builtins.float", "builtins.complex", "builtins.bool", "builtins.NoneType",
+    }
+)  # fmt: skip
+_PLAIN_MODULES = ("pandas._libs.tslibs.", "pandas._libs.missing", "pandas.api.typing", "pandas._libs.interval")
+_LAZY = ("dask.", "dask_expr.", "pyspark.", "ibis.", "modin.", "vaex.", "duckdb.", "datasets.")
+
+
+def type_name(value: object) -> str:
+    """Return the qualified name of a value's class: `pandas.DataFrame`, `list`, `mymodule.Thing`."""
+    return class_name(type(value))
+
+
+def brief(value: object, depth: int = _DEPTH) -> str:
+    """Return one short line: what the value is and how large; for small plain values, the value itself."""
+    return safely(lambda: _brief(value, depth))
+
+
+def safely(describe: Callable[[], str]) -> str:
+    """Return what `describe` says, or `<repr failed: …>`: objects of a person's session may raise anything."""
+    try:
+        return describe()
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  (a hostile __repr__ raises SystemExit or KeyboardInterrupt too)
+        return f"<repr failed: {type(error).__name__}>"
+
+
+def class_name(cls: type) -> str:
+    """Return a class's qualified name, without `builtins.` and `__main__.`."""
+    module = type.__getattribute__(cls, "__module__")
+    name = type.__getattribute__(cls, "__qualname__")
+    return f"{name}" if module in {"builtins", "__main__"} else f"{module}.{name}"
+
+
+def names_of(cls: type) -> Iterable[str]:
+    """Qualified names of a class and its bases, with `builtins.` before those of Python itself."""
+    for base in type.__getattribute__(cls, "__mro__"):
+        yield f"{type.__getattribute__(base, '__module__')}.{type.__getattribute__(base, '__qualname__')}"
+
+
+# ── one line ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _brief(value: Any, depth: int) -> str:
+    cls = type(value)
+    if cls is str:
+        return _brief_text(value)
+    if cls is int:
+        return repr(value) if value.bit_length() < 200 else f"int of {value.bit_length():,} bits"
+    name = next(iter(names_of(cls)))
+    if name in _PLAIN or name.startswith(_PLAIN_MODULES):
+        return short(repr(value))
+    for base in names_of(cls):
+        if (known := _BRIEF.get(base)) is not None:
+            return known(value, depth)
+    if name.startswith(_LAZY):
+        return f"{class_name(cls)}, lazy: not computed"
+    return f"object of class {class_name(cls)}"
+
+
+def short(text: str, limit: int = 120) -> str:
+    """Return `text`, cut after `limit` characters."""
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def _brief_text(value: str) -> str:
+    size = str.__len__(value)
+    start = repr(str.__getitem__(value, slice(0, _TEXT)))
+    return start if size <= _TEXT else f"str of {size:,} characters: {start}…"
+
+
+def _brief_bytes(value: Any, _: int) -> str:
+    size = len(value)
+    kind = class_name(type(value))
+    return f"{kind} of {size:,} bytes: {bytes(value[:20])!r}" + ("…" if size > 20 else "")
+
+
+def _items(values: Iterable[Any], size: int, depth: int, brackets: str) -> str:
+    if depth <= 0:
+        return f"{brackets[0]}…{brackets[1]}" if size else brackets
+    shown = ", ".join(short(_brief(v, depth - 1), 80) for v in itertools.islice(values, _ITEMS))
+    return f"{brackets[0]}{shown}{', …' if size > _ITEMS else ''}{brackets[1]}"
+
+
+def _sized(value: Any, size: int, text: str) -> str:
+    return f"{class_name(type(value))} of {size:,}: {text}"
+
+
+def _brief_list(value: Any, depth: int) -> str:
+    size = list.__len__(value)
+    return _sized(value, size, _items(list.__iter__(value), size, depth, "[]"))
+
+
+def _brief_tuple(value: Any, depth: int) -> str:
+    size = tuple.__len__(value)
+    return _sized(value, size, _items(tuple.__iter__(value), size, depth, "()"))
+
+
+def _brief_set(value: Any, depth: int) -> str:
+    base: Any = set if issubclass(type(value), set) else frozenset
+    size = base.__len__(value)
+    return _sized(value, size, _items(base.__iter__(value), size, depth, "{}"))
+
+
+def _brief_dict(value: Any, depth: int) -> str:
+    size = dict.__len__(value)
+    if depth <= 0:
+        return _sized(value, size, "{…}" if size else "{}")
+    pairs = (
+        f"{short(_brief(k, 1), 60)}: {short(_brief(v, depth - 1), 80)}"
+        for k, v in itertools.islice(dict.items(value), _ITEMS)
+    )
+    return _sized(value, size, "{" + ", ".join(pairs) + (", …}" if size > _ITEMS else "}"))
+
+
+def _brief_function(value: Any, _: int) -> str:
+    kind = "async function" if value.__code__.co_flags & inspect.CO_COROUTINE else "function"
+    return f"{kind} {value.__name__}{signature_of(value)}"
+
+
+def _brief_class(value: Any, _: int) -> str:
+    return f"class {class_name(value)}"
+
+
+def _brief_module(value: Any, _: int) -> str:
+    version = types.ModuleType.__getattribute__(value, "__dict__").get("__version__")
+    return f"module {value.__name__}" + (f" {version}" if type(version) is str else "")
+
+
+def _brief_file(value: Any, _: int) -> str:
+    return f"open file {value.name!r}" if not value.closed else f"closed file {value.name!r}"
+
+
+def _brief_generator(value: Any, _: int) -> str:
+    return f"{class_name(type(value))}, not consumed"
+
+
+def _brief_table(value: Any, _: int) -> str:
+    rows, columns = value.shape
+    names = ", ".join(label_of(c) for c in itertools.islice(value.columns, 6))
+    return f"{table_kind(value)} {rows:,} rows x {columns:,} columns: {names}{', …' if columns > 6 else ''}"
+
+
+def _brief_series(value: Any, _: int) -> str:
+    return f"{table_kind(value)} {label_of(value.name)} of {len(value):,}, {value.dtype}"
+
+
+def _brief_array(value: Any, _: int) -> str:
+    if value.ndim == 0 or (value.size <= 6 and value.dtype.kind in "biufc"):
+        return f"array {tuple(value.shape)} {value.dtype}: {short(repr(value.tolist()), 80)}"
+    return f"array {tuple(value.shape)} {value.dtype}, {_bytes(value.nbytes)}"
+
+
+def _brief_tensor(value: Any, _: int) -> str:
+    return f"tensor {tuple(value.shape)} {value.dtype} on {value.device}"
+
+
+def _brief_figure(value: Any, _: int) -> str:
+    return f"matplotlib figure with {len(value.axes)} axes"
+
+
+def _brief_lazy(value: Any, _: int) -> str:
+    return f"{class_name(type(value))}, lazy: not computed"
+
+
+def table_kind(value: Any) -> str:
+    """Return library and class of a table: `pandas DataFrame`."""
+    return f"{type(value).__module__.partition('.')[0]} {type(value).__name__}"
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
+        size /= 1000
+    return ""
+
+
+def label_of(value: Any) -> str:
+    """Return a column's label exactly, as it must be written in code; a tuple label as a tuple."""
+    if type(value) is tuple:
+        return "(" + ", ".join(label_of(v) for v in value) + ("," if len(value) == 1 else "") + ")"
+    return repr(value) if type(value) is str and len(value) <= 200 else _brief(value, 2)
+
+
+class _Shown:
+    """A default value or annotation in a signature, shown as given text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def signature_of(function: Any) -> str:
+    """Return the signature with defaults in short: their own repr may be anything."""
+    try:
+        signature = inspect.signature(function, follow_wrapped=False)
+    except (ValueError, TypeError):
+        return "(…)"
+    parameters = [
+        p.replace(
+            default=p.default if p.default is p.empty else _Shown(short(brief(p.default, 1), 40)),
+            annotation=_annotation(p.annotation),
+        )
+        for p in signature.parameters.values()
+    ]
+    returns = _annotation(signature.return_annotation)
+    return short(str(signature.replace(parameters=parameters, return_annotation=returns)), 300)
+
+
+def _annotation(value: Any) -> Any:
+    if value is inspect.Parameter.empty or value is inspect.Signature.empty:
+        return value
+    if type(value) is str:
+        return _Shown(value)
+    if type(value) is type:
+        return _Shown(class_name(value))
+    known = type(value).__module__ in {"types", "typing"}
+    return _Shown(short(repr(value), 80) if known else brief(value, 1))
+
+
+FRAMES = {"pandas.core.frame.DataFrame", "pandas.DataFrame"}
+SERIES = {"pandas.core.series.Series", "pandas.Series"}
+
+_BRIEF: dict[str, Callable[[Any, int], str]] = {
+    "builtins.list": _brief_list,
+    "builtins.tuple": _brief_tuple,
+    "builtins.dict": _brief_dict,
+    "builtins.set": _brief_set,
+    "builtins.frozenset": _brief_set,
+    "builtins.str": lambda value, _: f"{class_name(type(value))}: {_brief_text(value)}",
+    "builtins.bytes": _brief_bytes,
+    "builtins.bytearray": _brief_bytes,
+    "builtins.function": _brief_function,
+    "builtins.type": _brief_class,
+    "builtins.module": _brief_module,
+    "builtins.generator": _brief_generator,
+    "builtins.async_generator": _brief_generator,
+    "builtins.coroutine": _brief_generator,
+    "_io.TextIOWrapper": _brief_file,
+    "_io.BufferedReader": _brief_file,
+    "_io.BufferedWriter": _brief_file,
+    "numpy.ndarray": _brief_array,
+    "numpy.generic": lambda value, _: short(str(value)),
+    "polars.dataframe.frame.DataFrame": _brief_table,
+    "polars.series.series.Series": _brief_series,
+    "polars.lazyframe.frame.LazyFrame": _brief_lazy,
+    "torch.Tensor": _brief_tensor,
+    "matplotlib.figure.Figure": _brief_figure,
+    **dict.fromkeys(FRAMES, _brief_table),
+    **dict.fromkeys(SERIES, _brief_series),
+}

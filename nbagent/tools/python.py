@@ -1,0 +1,58 @@
+"""The tool that runs code to look at things, and keeps nothing of it.
+
+Code runs in a shallow copy of the namespace; what a cell would keep belongs to `add_cell`. Read `tools`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from nbagent.core.messages import Block, Json, text_block
+from nbagent.core.ports import Kernel, Preview, Ran
+from nbagent.core.tools import Call, Kind, Result, Tool, tool
+from nbagent.tools.effects import exits_kernel
+from nbagent.tools.results import output_blocks
+
+
+def tools(kernel: Kernel, *, timeout: float | None) -> list[Tool]:
+    """Return `run_python`, with a time limit in seconds for each call (None: no limit)."""
+
+    @tool(kind=_kind, subject="code", title=_title, preview=_preview, exact=True)
+    async def run_python(_call: Call, code: str) -> Result:
+        """Run Python in the notebook's kernel to look at something, and return what it prints and its last value.
+
+        It sees all variables, but keeps nothing: names that it sets or imports are gone afterwards, no cell is added,
+        and the person sees no output. Changing an object in place (df["x"] = 1, items.append(1)) does change it: don't.
+        To make or keep something (a variable, a plot, a result), use add_cell instead. Top-level await works;
+        input() and exit() do not.
+
+        Args:
+            code: Python source. The last expression's value is returned; use print for more.
+        """
+        return ran_result(await kernel.scratch(code, timeout=timeout))
+
+    return [run_python]
+
+
+def ran_result(ran: Ran, *, cells: tuple[str, ...] = ()) -> Result:
+    """Return what running code gave as a result for the model, its note (a time limit) first."""
+    blocks: list[Block] = output_blocks(ran.outputs)
+    if ran.note:
+        blocks.insert(0, text_block(ran.note))
+    images = sum(block.get("type") == "image" for block in blocks)
+    summary = f"{ran.status} in {ran.seconds:.1f} s" + (f", {images} image{'s' * (images > 1)}" if images else "")
+    result = Result(tuple(blocks), summary=summary, is_error=ran.status != "ok")
+    return dataclasses.replace(result, cells=cells) if cells else result
+
+
+def _kind(given: Json) -> Kind:
+    return Kind.PROTECTED if exits_kernel(given["code"]) else Kind.SCRATCH
+
+
+def _title(given: Json) -> str:
+    lines = [line for line in given["code"].splitlines() if line.strip()]
+    return f"look: {lines[0].strip()[:80]}" + (" …" if len(lines) > 1 else "") if lines else "look"
+
+
+def _preview(given: Json) -> Preview:
+    return Preview("code", given["code"])
