@@ -85,12 +85,15 @@ class _Cells:
                 return Anchor(candidate)
         return Anchor(ids[-1] if ids else "")
 
-    def added(self, cell: Cell, after: str | None) -> None:
-        """Remember an inserted cell, so that the next one comes after it."""
+    def added(self, cell: Cell, anchor: Anchor, after: str | None) -> None:
+        """Remember a cell inserted at `anchor`, so that the next one comes after it; `after` is what was asked for."""
         self.seen.learn(cell)
         self.seen.last_added = cell.id
         if after:
             self.seen.after.setdefault(after.strip(), set()).add(cell.id)
+        for chain in self.seen.after.values():
+            if anchor.id in chain:
+                chain.add(cell.id)
 
     async def execute(self, cell: Cell, source: str, did: str, verb: str) -> Result:
         """Run `source` as `cell`; the cell gets the outputs as they come and is idle again whatever happens.
@@ -242,7 +245,7 @@ def _add_cell(cells: _Cells) -> Tool:
         if notebook.proposes_only:
             said = f"The cell was proposed, not inserted; it has not run. The person must accept it. {note}"
             return Result((text_block(said.strip()),), "proposed a cell")
-        cells.added(cell, after)
+        cells.added(cell, anchor, after)
         if cell.source != source:
             raise NotebookError(f"cell {cell.id} was added {where}, but holds another text: read it; it has not run")
         did = f"Cell {cell.id} added {where}"

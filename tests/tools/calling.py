@@ -1,0 +1,40 @@
+"""Calls a tool as the dispatch does: validate, ask for its kind (the policy), perhaps preview it, run it."""
+
+from __future__ import annotations
+
+from nbagent.core.messages import plain_text
+from nbagent.core.tools import Call, Toolset
+
+
+class Calling:
+    """A set of tools, called by name with arguments as a model gives them."""
+
+    def __init__(self, tools):
+        self.tools = Toolset(tools)
+        self.progress = []
+
+    def given(self, name, **arguments):
+        return self.tools[name].validate(arguments)
+
+    def kind(self, name, **arguments):
+        return self.tools[name].kind(self.given(name, **arguments))
+
+    def preview(self, name, **arguments):
+        return self.tools[name].preview(self.given(name, **arguments))
+
+    def subject(self, name, **arguments):
+        return self.tools[name].subject(self.given(name, **arguments))
+
+    def title(self, name, **arguments):
+        return self.tools[name].title(self.given(name, **arguments))
+
+    async def carry_out(self, name, **arguments):
+        """Run a call on which the policy has decided already."""
+        return await self.tools[name].run(Call("call_1", self.progress.append), self.given(name, **arguments))
+
+    async def __call__(self, name, **arguments):
+        self.kind(name, **arguments)
+        return await self.carry_out(name, **arguments)
+
+    async def text(self, name, **arguments):
+        return plain_text(list((await self(name, **arguments)).content))
