@@ -1,0 +1,305 @@
+"""Items of the view model as safe HTML for the live view. All text of others passes through `text`, `code`, `markdown`.
+
+Results of tools stand in cards that no model text can imitate: Markdown gives no elements with our classes. Read
+`item_html`. Knows nothing of widgets; the page's script finds its way by `data-key`, `data-part` and `data-fold`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from nbagent.view.code import LIVE, Paint, code_html, diff_html, plain_html
+from nbagent.view.items import (
+    OPEN,
+    RUNNING,
+    WRITING,
+    CallItem,
+    EndedItem,
+    Item,
+    NoteItem,
+    QuestionItem,
+    RawItem,
+    RetryItem,
+    TextItem,
+    ThinkingItem,
+)
+from nbagent.view.markdown import to_html
+from nbagent.view.text import clip, count, duration, escape, one_line, visible, visible_plain, without_ansi
+
+if TYPE_CHECKING:
+    from nbagent.core.messages import Block, Json
+    from nbagent.view.fold import ViewModel
+
+OUTPUT_LIMIT = 20_000
+"""Characters of one result that the live view shows."""
+
+STATUS_WORDS = {
+    "writing": ("…", "being written"), "waiting": ("…", "waiting"), "asking": ("?", "asks you"),
+    "running": ("●", "running"), "ok": ("✓", "done"), "error": ("✗", "error"), "interrupted": ("■", "interrupted"),
+    "denied": ("⊘", "denied"), "skipped": ("–", "skipped"), "invalid": ("!", "invalid"),
+}  # fmt: skip
+"""Icon and word of each state of a call: the icon alone never carries the meaning."""
+
+_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
+
+
+def header(view: ViewModel) -> Json:
+    """Return what the header shows, as plain values that the page writes as text."""
+    return {
+        "state": str(view.state) if view.started else "Starting…",
+        "activity": view.activity,
+        "model": view.model,
+        "mode": view.mode,
+        "turn": view.turn,
+        "max_turns": view.max_turns,
+        "tokens": view.usage.total,
+        "cost": view.cost,
+        "running": view.ended is None,
+        "ended": str(view.ended.reason) if view.ended else "",
+        "asking": bool(view.approvals or view.questions),
+    }
+
+
+def item_html(item: Item) -> str:
+    """Return one item as an element with `data-key`."""
+    match item:
+        case TextItem():
+            return text_html(item, to_html(item.text), "")
+        case ThinkingItem():
+            return thinking_html(item)
+        case CallItem():
+            return _wrap(item, "call", _call(item), f'data-status="{escape(item.status)}"')
+        case QuestionItem():
+            return _wrap(item, "question", _question(item))
+        case NoteItem():
+            icon = "i" if item.level == "info" else "!"
+            return _wrap(item, "note", f"<b>{icon} Note</b> {_said(item.text)}")
+        case RetryItem():
+            wait = f"Trying again in {duration(item.wait)} (try {item.attempt} of {item.limit}): {_said(item.why)}"
+            return _wrap(item, "note", f"<b>↻ Retry</b> {wait}")
+        case RawItem():
+            kind = _said(str(item.raw.get("type", "unknown")))
+            body = plain_html(clip(_json(item.raw), 4_000))
+            return _wrap(item, "raw", _fold("raw", f"Not known to this version: {kind}", body))
+        case EndedItem():
+            return _wrap(item, "ended", ended_html(item), f'data-reason="{escape(str(item.ended.reason))}"')
+        case _:
+            return _wrap(item, "raw", "")
+
+
+def _wrap(item: Item, kind: str, inner: str, extra: str = "") -> str:
+    return f'<div class="nbagent-item nbagent-{kind}" data-key="{escape(item.key)}" {extra}>{inner}</div>'
+
+
+def _fold(name: str, summary: str, body: str, *, opened: bool = False) -> str:
+    state = " open" if opened else ""
+    return f'<details data-fold="{name}"{state}><summary>{summary}</summary>{body}</details>'
+
+
+def _said(text: str) -> str:
+    """One line of somebody's words, hidden characters shown."""
+    return visible(one_line(without_ansi(text), 600), LIVE.attr("ctl"), spaces=False)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1, default=str)
+
+
+# ── the model's words ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def text_html(item: TextItem, blocks: str, tail: str) -> str:
+    """Return a text item of finished `blocks` (HTML) and an open raw `tail`."""
+    if item.discarded:
+        body = plain_html(item.text)
+        return _wrap(item, "discarded", _fold("discarded", f"✗ Discarded: {_said(item.discarded)}", body))
+    shown = f'<div data-part="tail" class="nbagent-tail">{escape(tail)}</div>'
+    return _wrap(item, "text", f'<div data-part="blocks">{blocks}</div>{shown}', 'dir="auto"')
+
+
+def thinking_html(item: ThinkingItem) -> str:
+    """Return a thinking item: folded, plain text."""
+    body = f'<div data-part="tail" class="nbagent-thought" dir="auto">{escape(item.text)}</div>'
+    if item.discarded:
+        return _wrap(item, "discarded", _fold("discarded", f"✗ Discarded: {_said(item.discarded)}", body))
+    label = "Thinking…"
+    if item.done:
+        label = "Thought" if item.seconds is None else f"Thought for {duration(item.seconds)}"
+    return _wrap(item, "thinking", _fold("thinking", label, body))
+
+
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _call(item: CallItem) -> str:
+    if item.discarded:
+        return f'<div class="nbagent-line">✗ Discarded call of {_said(item.name)}: {_said(item.discarded)}</div>'
+    icon, word = STATUS_WORDS.get(item.status, ("?", item.status))
+    seconds = "" if item.seconds is None else f" · {duration(item.seconds)}"
+    title = item.title if item.title not in {"", item.name} else ""
+    head = (
+        f'<span class="nbagent-status" data-status="{escape(item.status)}"><span aria-hidden="true">{icon}</span> '
+        f'{escape(word)}</span><span class="nbagent-tool">{_said(item.name)}</span>'
+        f'<span class="nbagent-title">{_said(title.removeprefix(item.name).strip())}</span>'
+        f'<span class="nbagent-time">{escape(seconds.removeprefix(" · "))}</span>'
+    )
+    parts = [f'<div class="nbagent-line">{head}</div>']
+    if item.status == WRITING:
+        size = f"{count(item.written, 'character')} so far" if item.written else ""
+        parts.append(f'<div class="nbagent-progress" data-part="progress">{size}</div>')
+        return parts[0] + parts[1]
+    if item.answer is not None:
+        parts.append(f'<div class="nbagent-answer">{_answer(item)}</div>')
+    if item.status != "asking":
+        parts.append(_shown_input(item))
+    parts.append(f'<div class="nbagent-progress" data-part="progress">{_said(item.progress)}</div>')
+    if item.content:
+        parts.append(_result(item))
+    return "".join(parts)
+
+
+def _answer(item: CallItem) -> str:
+    answer = item.answer
+    assert answer is not None
+    who = "you" if answer.by in {"", "person"} else _said(answer.by)
+    text = f"Approved by {who}" if answer.approved else f"Denied by {who}"
+    if answer.rule:
+        text += f", and allowed from now on: <code>{_said(answer.rule)}</code>"
+    if answer.words:
+        text += f": “{_said(answer.words)}”"
+    return text
+
+
+def _shown_input(item: CallItem) -> str:
+    body = preview_html(item.preview)
+    arguments = arguments_html(item.input, item.preview)
+    if not body:
+        return arguments
+    text = str(item.preview.get("body", ""))
+    label = {"code": "Code", "command": "Command", "diff": "Change"}.get(str(item.preview.get("kind")), "Text")
+    size = "" if item.preview.get("kind") == "diff" else f" · {count(text.count(chr(10)) + 1, 'line')}"
+    return arguments + _fold("input", label + size, body, opened=item.status == RUNNING)
+
+
+def _result(item: CallItem) -> str:
+    texts, images = texts_and_images(item.content)
+    lines = sum(text.count("\n") + 1 for text in texts)
+    label = "Result" if item.status in {"ok", *OPEN} else "What the model was told"
+    sizes = [count(lines, "line")] if texts else []
+    sizes += [count(len(images), "image")] if images else []
+    short = item.summary or (one_line(texts[0], 90) if texts else "")
+    head = f'{label} · {", ".join(sizes) or "nothing"} <span class="nbagent-short">{_said(short)}</span>'
+    body = "".join(plain_html(without_ansi(clip(text, OUTPUT_LIMIT))) for text in texts)
+    body += "".join(f'<img class="nbagent-image" alt="image in the result of {_said(item.name)}" src="{src}">'
+                    for src in images)  # fmt: skip
+    return _fold("output", head, f'<div class="nbagent-output">{body}</div>', opened=item.status == "error")
+
+
+def texts_and_images(content: tuple[Block, ...]) -> tuple[list[str], list[str]]:
+    """Return the texts of result blocks, and their images as data URIs; blocks of other kinds become JSON text."""
+    texts: list[str] = []
+    images: list[str] = []
+    for block in content:
+        if block.get("type") == "text":
+            texts.append(str(block.get("text", "")))
+        elif (uri := image_uri(block)) is not None:
+            images.append(uri)
+        else:
+            texts.append(clip(_json(block), 2_000))
+    return texts, images
+
+
+def image_uri(block: Block) -> str | None:
+    """Return an image block as a data URI, None where it is not an image of a known type in clean base64."""
+    source = block.get("source")
+    if block.get("type") != "image" or not isinstance(source, dict):
+        return None
+    media, data = str(source.get("media_type")), "".join(str(source.get("data", "")).split())
+    if media not in _IMAGE_TYPES or not data or not _BASE64.issuperset(data):
+        return None
+    return f"data:{media};base64,{data}"
+
+
+def preview_html(preview: Json, paint: Paint = LIVE) -> str:
+    """Return what a call will run or write, whole, or "" where there is nothing to show."""
+    body, kind = str(preview.get("body", "")), preview.get("kind", "none")
+    match kind:
+        case "code":
+            return code_html(body, str(preview.get("language") or "python"), paint)
+        case "command":
+            return code_html(body, "bash", paint)
+        case "diff":
+            return diff_html(str(preview.get("old", "")), body, paint)
+        case "text":
+            return plain_html(body, paint, spaces=True)
+        case _:
+            return ""
+
+
+def arguments_html(given: Json, preview: Json, *, whole: bool = False, paint: Paint = LIVE) -> str:
+    """Return the arguments that the preview does not show already; long ones are cut unless `whole`."""
+    shown = (
+        {str(preview.get("body", "")), str(preview.get("old", ""))} if preview.get("kind", "none") != "none" else set()
+    )
+    rows: list[str] = []
+    for name, value in given.items():
+        if isinstance(value, str) and value.strip() and value in shown:
+            continue
+        text = value if isinstance(value, str) and value.strip() else json.dumps(value, ensure_ascii=False, default=str)
+        text = text if whole else one_line(text, 200)
+        rows.append(f"<span><b>{visible(name, paint.attr('ctl'))}</b> "
+                    f"<code>{visible(text, paint.attr('ctl'))}</code></span>")  # fmt: skip
+    return f'<div class="nbagent-args">{" ".join(rows)}</div>' if rows else ""
+
+
+# ── asking, and the end ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def approval_html(approval: Json) -> str:
+    """Return the question of an approval with everything that it is about, nothing cut."""
+    preview = approval.get("preview")
+    shown: Json = preview if isinstance(preview, dict) else {}
+    given = approval.get("input")
+    lines = str(shown.get("body", "")).count("\n") + 1
+    size = f'<div class="nbagent-size">{count(lines, "line")}, all shown: scroll to read</div>' if lines > 20 else ""
+    mark = LIVE.attr("ctl")
+    tool, title = str(approval.get("tool", "")), str(approval.get("title", ""))
+    return (
+        f'<div class="nbagent-ask"><div class="nbagent-asktitle"><b>Allow this?</b> '
+        f'<span class="nbagent-tool">{visible(tool, mark)}</span> '
+        f"<span>{visible(title.removeprefix(tool).strip(), mark)}</span></div>"
+        f'<div class="nbagent-why">{visible(str(approval.get("why", "")), mark)}</div>'
+        f"{arguments_html(given if isinstance(given, dict) else {}, shown, whole=True)}"
+        f'<div class="nbagent-preview" tabindex="0">{preview_html(shown)}</div>{size}</div>'
+    )
+
+
+def question_html(text: str) -> str:
+    """Return a question of the model to the person, as plain text."""
+    shown = visible(without_ansi(text), LIVE.attr("ctl"), spaces=False)
+    return f'<div class="nbagent-ask"><b>The agent asks</b><div class="nbagent-asked">{shown}</div></div>'
+
+
+def _question(item: QuestionItem) -> str:
+    text = visible(without_ansi(item.text), LIVE.attr("ctl"), spaces=False)
+    answer = "waiting for you" if item.answer is None else (_said(item.answer) or "not answered")
+    return f'<b>? Question</b> <span class="nbagent-asked">{text}</span><div class="nbagent-answer">→ {answer}</div>'
+
+
+def ended_html(item: EndedItem) -> str:
+    """Return the sentence on how the run ended and what to do next."""
+    icon = "✓" if item.ended.reason == "end_turn" else "■"
+    step = f'<div class="nbagent-next">{_said(item.ended.next_step)}</div>' if item.ended.next_step else ""
+    return f'<div><b aria-hidden="true">{icon}</b> {_said(item.ended.sentence)}</div>{step}'
+
+
+def rule_text(rule: str) -> str:
+    """Return the exact text of a rule as HTML."""
+    return f'<code class="nbagent-rule">{visible(rule, LIVE.attr("ctl"))}</code>'
+
+
+def label(text: str, limit: int = 60) -> str:
+    """Return plain text for a button's face."""
+    return visible_plain(one_line(text, limit), spaces=False)

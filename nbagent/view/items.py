@@ -1,0 +1,117 @@
+"""The entries of a run's timeline, as frozen values. Made by `fold`, drawn by every surface; they know of neither."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from nbagent.core import events as ev
+from nbagent.core.messages import Block, Json
+
+WRITING: Final = "writing"
+WAITING: Final = "waiting"
+ASKING: Final = "asking"
+RUNNING: Final = "running"
+OPEN: Final = frozenset({WRITING, WAITING, ASKING, RUNNING})
+"""States of a call that was not answered yet; the others are the values of `Status`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One entry of the timeline; `key` is its name for the whole run, `turn` the turn it belongs to."""
+
+    key: str
+    turn: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextItem(Item):
+    """The model's words (Markdown). `discarded` says why they do not count, if so."""
+
+    reply: int
+    index: int
+    text: str = ""
+    done: bool = False
+    discarded: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingItem(Item):
+    """The model's (summarized) thinking; `seconds` from its start to its last piece, None where not known."""
+
+    reply: int
+    index: int
+    text: str = ""
+    done: bool = False
+    discarded: str = ""
+    started: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallItem(Item):
+    """One call from its first byte to its result, with the approval that it may have needed.
+
+    `status` is one of `OPEN` or a `Status` value; `written` counts the characters of input received so far;
+    `content` is the result as the model got it; `answer` is the person's answer.
+    """
+
+    call_id: str
+    reply: int = -1
+    index: int = -1
+    name: str = ""
+    title: str = ""
+    status: str = WRITING
+    written: int = 0
+    input: Json = field(default_factory=dict[str, Any])
+    preview: Json = field(default_factory=dict[str, Any])
+    progress: str = ""
+    content: tuple[Block, ...] = ()
+    seconds: float | None = None
+    summary: str = ""
+    cells: tuple[str, ...] = ()
+    decision: str = ""
+    answer: ev.ApprovalAnswered | None = None
+    discarded: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionItem(Item):
+    """A question to the person; `answer` is None while it is open."""
+
+    question_id: str
+    text: str
+    choices: tuple[str, ...] = ()
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteItem(Item):
+    """One sentence about something unusual; `level` is info or warning."""
+
+    text: str
+    level: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryItem(Item):
+    """The request is repeated after `wait` seconds."""
+
+    attempt: int
+    limit: int
+    wait: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawItem(Item):
+    """A stream event, or a block of a kind, that we do not know, as it came."""
+
+    raw: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedItem(Item):
+    """The end of the run."""
+
+    ended: ev.RunEnded

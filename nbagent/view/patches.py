@@ -1,0 +1,80 @@
+"""What changed between two view models, as small operations for the page; and the whole page, for one that has nothing.
+
+Each item's HTML is sent once; streaming text is only appended to. Knows nothing of widgets. Read `Page.changes`.
+
+Operations: `put` {key, html} creates or replaces an item; `more` {key, html, tail} adds finished blocks and sets the
+open tail; `add` {key, text} appends to the tail; `set` {key, part, text} replaces the text of one part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nbagent.view.html import item_html, text_html
+from nbagent.view.items import WRITING, CallItem, Item, TextItem, ThinkingItem
+from nbagent.view.markdown import MarkdownStream, Step
+from nbagent.view.text import count, visible_plain
+
+if TYPE_CHECKING:
+    from nbagent.core.messages import Json
+    from nbagent.view.fold import ViewModel
+
+
+class Page:
+    """What the pages show now, and the way from there to a newer view model."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, Item] = {}
+        self._streams: dict[str, MarkdownStream] = {}
+
+    def changes(self, view: ViewModel) -> list[Json]:
+        """Return the operations that bring a page up to `view`, and take it as shown."""
+        operations: list[Json] = []
+        for item in view.items:
+            before = self._shown.get(item.key)
+            if before is not item:
+                operations += self._change(before, item)
+                self._shown[item.key] = item
+        return operations
+
+    def snapshot(self) -> list[Json]:
+        """Return `put` operations of all that is shown."""
+        return [{"op": "put", "key": item.key, "html": self._html(item)} for item in self._shown.values()]
+
+    def _html(self, item: Item) -> str:
+        if isinstance(item, TextItem) and (stream := self._streams.get(item.key)) is not None:
+            return text_html(item, stream.html, stream.tail)
+        return item_html(item)
+
+    def _change(self, before: Item | None, item: Item) -> list[Json]:
+        match before, item:
+            case (None | TextItem(), TextItem()):
+                return self._text(before if isinstance(before, TextItem) else None, item)
+            case (ThinkingItem(), ThinkingItem(done=False, discarded="")):
+                return [{"op": "add", "key": item.key, "text": item.text[len(before.text) :]}]
+            case (CallItem(), CallItem()) if replace(before, written=item.written, progress=item.progress) == item:
+                text = f"{count(item.written, 'character')} so far" if item.status == WRITING else item.progress
+                return [{"op": "set", "key": item.key, "part": "progress", "text": visible_plain(text, spaces=False)}]
+            case _:
+                return [{"op": "put", "key": item.key, "html": item_html(item)}]
+
+    def _text(self, before: TextItem | None, item: TextItem) -> list[Json]:
+        old = before.text if before is not None else ""
+        if item.discarded or (before is not None and before.done):
+            self._streams.pop(item.key, None)
+            return [{"op": "put", "key": item.key, "html": item_html(item)}]
+        stream = self._streams.get(item.key)
+        operations: list[Json] = []
+        if stream is None:
+            stream = self._streams[item.key] = MarkdownStream()
+            operations.append({"op": "put", "key": item.key, "html": text_html(item, "", "")})
+        step = stream.feed(item.text[len(old) :])
+        if item.done:
+            step = Step(html=step.html + stream.close())
+            del self._streams[item.key]
+        if step.html or item.done:
+            operations.append({"op": "more", "key": item.key, "html": step.html, "tail": step.tail})
+        elif step.added:
+            operations.append({"op": "add", "key": item.key, "text": step.added})
+        return operations

@@ -1,0 +1,162 @@
+"""A run on a terminal: text as it comes, one line a call, approvals as plain text. Works without a TTY, too.
+
+Nothing is ever redrawn, so the same lines are good in a log. Text of others cannot move the cursor or colour itself.
+Read `TerminalView.show`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from nbagent.core import events as ev
+from nbagent.view.fold import ViewModel, fold
+from nbagent.view.html import STATUS_WORDS
+from nbagent.view.items import CallItem
+from nbagent.view.text import clip, count, duration, money, one_line, plain_output, tokens, visible_plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nbagent.core.messages import Json
+
+OUTPUT_LIMIT = 1_200
+_GOOD = frozenset({"ok"})
+_BAD = frozenset({"error", "invalid", "denied", "interrupted"})
+
+
+class TerminalView:
+    """Writes the events of one run to a rich console as they come."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._open = False  # whether the cursor stands after streamed text
+        self._thinking = False
+        self.view = ViewModel()
+
+    def show(self, event: ev.Event) -> None:
+        """Take one event and write what it says."""
+        self.view = fold(self.view, event)
+        match event:
+            case ev.RunStarted():
+                self._line(
+                    f"{plain_output(event.model)} · {plain_output(event.mode)} · up to {event.max_turns} turns", "dim"
+                )
+            case ev.TextDelta():
+                self._stream(event.text)
+            case ev.ThinkingDelta() if not self._thinking:
+                self._thinking = True
+                self._line("… thinking", "dim")
+            case ev.ReplyEnded():
+                self._end_text()
+                self._thinking = False
+            case ev.ReplyDiscarded():
+                self._thinking = False
+                self._line(f"✗ discarded what was shown of this reply: {_said(event.why)}", "yellow")
+            case ev.RetryScheduled():
+                again = f"↻ trying again in {duration(event.wait)} (try {event.attempt} of {event.limit})"
+                self._line(f"{again}: {_said(event.why)}", "yellow")
+            case ev.ApprovalAsked():
+                self._approval(event.approval)
+            case ev.ApprovalAnswered() if event.by not in {"", "person"} or event.words or event.rule:
+                self._answered(event)
+            case ev.CallStarted():
+                self._started(event)
+            case ev.CallEnded():
+                self._ended_call(event)
+            case ev.QuestionAsked():
+                self._line(f"? {plain_output(event.text)}", "bold")
+                for number, choice in enumerate(event.choices, 1):
+                    self._line(f"  {number}. {_said(choice)}")
+            case ev.Noted():
+                self._line(f"! {_said(event.text)}", "yellow" if event.level == "warning" else "dim")
+            case ev.RunEnded():
+                self._ended(event)
+            case _:
+                pass
+
+    def _stream(self, text: str) -> None:
+        self._open = True
+        self._console.print(plain_output(text), end="", markup=False, highlight=False, soft_wrap=True)
+
+    def _end_text(self) -> None:
+        if self._open:
+            self._open = False
+            self._console.print()
+
+    def _line(self, text: str, style: str = "") -> None:
+        self._end_text()
+        self._console.print(text, style=style or None, markup=False, highlight=False, soft_wrap=True)
+
+    def _block(self, text: str, style: str = "") -> None:
+        """Lines behind a bar: what stands there comes from a tool, never from the model's text."""
+        for line in text.rstrip("\n").split("\n"):
+            self._line(f"  │ {line}", style)
+
+    def _started(self, event: ev.CallStarted) -> None:
+        title = event.title.removeprefix(event.name).strip()
+        self._line(f"● {_said(event.name)} {_said(title)}".rstrip(), "cyan")
+        asked = any(isinstance(i, CallItem) and i.call_id == event.call_id and i.answer for i in self.view.items)
+        if not asked:  # an approval has shown it already
+            self._block(clip(_preview(event.preview), OUTPUT_LIMIT), "dim") if _preview(event.preview) else None
+
+    def _ended_call(self, event: ev.CallEnded) -> None:
+        icon, word = STATUS_WORDS.get(event.status, ("?", str(event.status)))
+        style = "green" if event.status in _GOOD else "red" if event.status in _BAD else "dim"
+        short = f" · {_said(event.summary)}" if event.summary else ""
+        self._line(f"{icon} {word}: {_said(event.name)} · {duration(event.seconds)}{short}", style)
+        texts = [str(b.get("text", "")) for b in event.content if b.get("type") == "text"]
+        if texts and (event.status != "ok" or not event.summary):
+            self._block(plain_output(clip("\n".join(texts), OUTPUT_LIMIT)), "dim")
+        if images := sum(b.get("type") == "image" for b in event.content):
+            self._block(count(images, "image"), "dim")
+
+    def _approval(self, approval: Json) -> None:
+        """Everything that the answer is about, nothing cut."""
+        tool, title = str(approval.get("tool", "")), str(approval.get("title", ""))
+        self._line(f"? Allow this? {visible_plain(tool)} {visible_plain(title.removeprefix(tool).strip())}", "bold")
+        if why := str(approval.get("why", "")):
+            self._line(f"  {plain_output(why)}", "dim")
+        preview = approval.get("preview")
+        body = _preview(preview) if isinstance(preview, dict) else ""
+        given = approval.get("input")
+        shown = {str(v) for v in preview.values()} if isinstance(preview, dict) and body else set[str]()
+        for name, value in (given if isinstance(given, dict) else {}).items():
+            if str(value) not in shown or not isinstance(value, str):
+                self._line(f"  {visible_plain(str(name))}: {visible_plain(str(value))}")
+        if body:
+            self._block(body)
+
+    def _answered(self, event: ev.ApprovalAnswered) -> None:
+        who = "you" if event.by in {"", "person"} else _said(event.by)
+        text = f"{'approved' if event.approved else 'denied'} by {who}"
+        text += f", rule kept: {_said(event.rule)}" if event.rule else ""
+        text += f": {_said(event.words)}" if event.words else ""
+        self._line(f"  {text}", "dim")
+
+    def _ended(self, event: ev.RunEnded) -> None:
+        self._line(f"{'✓' if event.reason == 'end_turn' else '■'} {_said(event.sentence)}", "bold")
+        if event.next_step:
+            self._line(f"  {_said(event.next_step)}")
+        cost = "" if self.view.cost is None else f" · {money(self.view.cost)}"
+        facts = f"{count(event.turns, 'turn')} · {tokens(self.view.usage.total)} tokens{cost} · {duration(event.at)}"
+        self._line(facts, "dim")
+
+
+def _said(text: str) -> str:
+    return one_line(plain_output(text), 300)
+
+
+def _preview(preview: Json) -> str:
+    """A preview as plain text, hidden characters shown."""
+    body = str(preview.get("body", ""))
+    match preview.get("kind"):
+        case "diff":
+            rows = difflib.unified_diff(str(preview.get("old", "")).split("\n"), body.split("\n"), lineterm="", n=2)
+            return "\n".join(visible_plain(row) for row in list(rows)[2:]) or "(no change)"
+        case "command":
+            return "$ " + visible_plain(body)
+        case "code" | "text":
+            return visible_plain(body)
+        case _:
+            return ""

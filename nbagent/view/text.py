@@ -1,0 +1,112 @@
+"""Text of others made harmless and readable: escape codes removed, hidden characters shown, lengths cut, amounts worded.
+
+Everything here is data for people; it knows nothing of events. Read `visible` first.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from html import escape as _escape
+
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]"
+)
+_UNUSUAL = re.compile(r"[^\x20-\x7e\n\t]")
+_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\u2800")
+
+
+def escape(text: str) -> str:
+    """Return `text` as HTML text, safe in element content and in quoted attributes."""
+    return _escape(text, quote=True)
+
+
+def without_ansi(text: str) -> str:
+    """Return `text` without terminal escape sequences."""
+    return _ANSI.sub("", text) if "\x1b" in text or "\x9b" in text else text
+
+
+def is_hidden(char: str, *, spaces: bool = True) -> bool:
+    """Tell whether a character cannot be seen as itself: controls, bidi and format marks, fillers, odd spaces.
+
+    `spaces`: whether unusual spaces (no-break, thin) count, as they do in code.
+    """
+    if char in "\n\t ":
+        return False
+    category = unicodedata.category(char)
+    if category == "Zs":
+        return spaces
+    selector = 0xFE00 <= ord(char) <= 0xFE0E or 0xE0100 <= ord(char) <= 0xE01EF
+    return category[0] == "C" or category in {"Zl", "Zp"} or selector or char in _BLANK_LETTERS
+
+
+def visible_plain(text: str, *, spaces: bool = True) -> str:
+    """Return `text` with each hidden character replaced by its code, as ⟨U+202E⟩."""
+    return _UNUSUAL.sub(lambda m: _code(m[0]) if is_hidden(m[0], spaces=spaces) else m[0], text)
+
+
+def visible(text: str, mark: str, *, spaces: bool = True) -> str:
+    """Return `text` as HTML with each hidden character shown as its code; `mark` is the attribute of those spans."""
+    if not _UNUSUAL.search(text):
+        return escape(text)
+
+    def show(match: re.Match[str]) -> str:
+        char = match[0]
+        if not is_hidden(char, spaces=spaces):
+            return char
+        name = escape(unicodedata.name(char, "control character"))
+        return f'<span {mark} title="{name}">{_code(char)}</span>'
+
+    return _UNUSUAL.sub(show, escape(text))
+
+
+def _code(char: str) -> str:
+    return f"⟨U+{ord(char):04X}⟩"
+
+
+def plain_output(text: str) -> str:
+    """Return output of a tool as plain text for a terminal or a notebook: no escape codes, hidden characters shown."""
+    return visible_plain(without_ansi(text), spaces=False)
+
+
+def clip(text: str, limit: int) -> str:
+    """Return `text` cut to about `limit` characters, head and tail kept, with a line that says what is missing."""
+    if len(text) <= limit:
+        return text
+    head, tail = text[: limit * 2 // 3], text[-(limit // 3) :] if limit >= 3 else ""
+    return f"{head}\n… {len(text) - len(head) - len(tail):,} characters left out …\n{tail}"
+
+
+def one_line(text: str, limit: int = 160) -> str:
+    """Return the text on one line, cut at the end to `limit` characters."""
+    flat = " ".join(text[: limit * 4].split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def count(number: int, noun: str) -> str:
+    """Return "1 line" or "3 lines"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in seconds for people: 0.4 s, 12 s, 3 min 05 s, 1 h 02 min."""
+    if seconds < 9.95:
+        return f"{max(seconds, 0):.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def tokens(number: int) -> str:
+    """Return a number of tokens for people: 812, 4.2k, 1.3M."""
+    if number < 1000:
+        return str(number)
+    return f"{number / 1000:.1f}k" if number < 999_950 else f"{number / 1_000_000:.1f}M"
+
+
+def money(cost: float) -> str:
+    """Return US dollars; written without a dollar sign, which notebooks would read as the start of a formula."""
+    return f"{cost:.4f} USD" if cost < 0.01 else f"{cost:.2f} USD"
