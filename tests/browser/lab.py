@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from playwright.async_api import Browser, BrowserContext, Playwright
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome",
+                  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")  # fmt: skip
 CHROMIUM_FLAGS = (
     "--no-sandbox",
     "--disable-gpu",

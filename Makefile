@@ -1,0 +1,89 @@
+# make demo    the quickstart notebook, headless: no key, no network beyond the package registries
+# make lab     what the demo wrote, in JupyterLab
+# make test    all of it: lint, types, every test (real kernels, real JupyterLab in a real Chromium)
+# make check   lint, types and the fast tests, in under a minute
+# make clean   what these made
+#
+# All that is needed is Python 3.11 or newer; everything else comes into .venv/ and build/ (a browser: see .ci/browser).
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.PHONY: demo lab test check lint types test-fast test-kernel test-browser browser clean
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+BUILD := build
+JS_TOOLS := typescript@5.9.3
+PYTEST := $(BIN)/python -m pytest --no-skips
+export MPLCONFIGDIR := $(CURDIR)/$(BUILD)/matplotlib
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+demo: $(VENV)/.demo
+	@mkdir -p $(BUILD)
+	@$(BIN)/nbagent run notebooks/00_quickstart.ipynb -o $(BUILD)/quickstart.ipynb --mode accept-edits \
+		--allow run_python --allow add_cell --allow edit_cell --allow run_cell
+	@echo
+	@echo "The finished notebook is $(BUILD)/quickstart.ipynb. Open it with: make lab"
+
+lab: $(VENV)/.demo
+	@test -e $(BUILD)/quickstart.ipynb || $(MAKE) --no-print-directory demo
+	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(BUILD)/quickstart.ipynb
+
+test: lint types test-fast test-kernel test-browser
+
+check: lint types test-fast
+
+lint: $(VENV)/.dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
+
+types: $(VENV)/.dev $(BUILD)/node/.installed
+	@$(BIN)/pyright
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BUILD)/node/node_modules/.bin/tsc --project tests/js
+
+test-fast: $(VENV)/.dev
+	@$(PYTEST) -q -n 2 -m "not kernel and not browser"
+
+test-kernel: $(VENV)/.dev
+	@$(PYTEST) -q -n 2 --dist loadgroup -m "kernel and not browser"
+
+test-browser: $(VENV)/.dev browser  # by itself: these watch the clock, and a browser and a kernel fill two cores
+	@$(PYTEST) -q -m browser
+
+browser:
+	@.ci/browser
+
+# ── what they need ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+$(VENV)/.venv:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else \
+		f"nbagent needs Python 3.11 or newer, and $(PYTHON) is {v[0]}.{v[1]}. Try: make PYTHON=python3.12 $(MAKECMDGOALS)")'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || .ci/debian python3-venv "Python's venv module"
+	@echo "Making a virtual environment in $(VENV)/"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@touch $@
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/.venv
+	@echo "Installing nbagent and what the demo needs into $(VENV)/"
+	@$(PIP) install --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.demo
+	@echo "Installing what the tests need into $(VENV)/"
+	@$(PIP) install --editable '.[demo]' --group dev
+	@$(BIN)/python -c 'import matplotlib.font_manager'  # the first scan of fonts takes seconds: not inside a test
+	@touch $@
+
+$(BUILD)/node/.installed: Makefile | $(VENV)/.dev
+	@echo "Installing $(JS_TOOLS) into $(BUILD)/node/"
+	@rm -rf $(BUILD)/node && mkdir -p $(BUILD)/node
+	@PATH="$(CURDIR)/$(BIN):$$PATH" npm install --prefix $(BUILD)/node --no-save --no-package-lock --no-audit --no-fund \
+		--loglevel error $(JS_TOOLS)
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(BUILD) dist .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,2 @@
+# Every notebook starts with nbagent loaded: %%agent works without %load_ext.
+c.InteractiveShellApp.extensions = ["nbagent"]
