@@ -7,7 +7,6 @@ answers. Nothing: the policy answers. A terminal: typed answers, text.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbagent.core.events import Event
-from nbagent.core.ports import Approver, Notebook
+from nbagent.core.ports import Answered, Approver, Notebook
 
 
 class View(Protocol):
@@ -65,36 +64,32 @@ async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -
 
     from nbagent.jupyter.approval import PersonApprover, PolicyApprover
     from nbagent.jupyter.bridge import Bridge
+    from nbagent.jupyter.front_end import reach, running_cell
     from nbagent.jupyter.notebook import LiveNotebook
-    from nbagent.jupyter.pump import clicks
     from nbagent.view.record import record
     from nbagent.view.widget import AgentView
 
-    loop = asyncio.get_running_loop()
     person = PersonApprover()
     closing.callback(person.close)
-    view = AgentView(
-        on_answer=person.answer,
-        on_reply=person.answer_question,
-        on_stop=lambda: loop.call_soon_threadsafe(stop),
-    )
+
+    def answer(call_id: str, shown: str, answered: Answered) -> None:
+        person.answer(call_id, shown, answered)
+
+    def reply(question_id: str, text: str) -> None:
+        person.answer_question(question_id, text)
+
+    view = AgentView(on_answer=answer, on_reply=reply, on_stop=stop)
     closing.callback(view.close)
     display_id = f"nbagent-{secrets.token_hex(8)}"
     display(view.widget, display_id=display_id)
-    cell = _running_cell(shell)
+    cell = running_cell(shell)
     bridge = Bridge(cell=cell)
     closing.callback(bridge.close)
-    await closing.enter_async_context(clicks(shell))
-    hello = await bridge.hello()
+    hello = await closing.enter_async_context(reach(bridge, shell))
     notebook = LiveNotebook(bridge, hello, own_cell=cell) if hello is not None and hello.document else None
 
     def finish() -> None:
-        update_display(record(view.model), display_id=display_id, raw=True)
+        view.flush()
+        update_display(record(view.view), display_id=display_id, raw=True)
 
     return Place(view, person if hello is not None and hello.interactive else PolicyApprover(), notebook, finish)
-
-
-def _running_cell(shell: Any) -> str | None:
-    parent = shell.kernel.get_parent() if hasattr(shell.kernel, "get_parent") else {}
-    found = (parent.get("metadata") or {}).get("cellId")
-    return str(found) if found else None
