@@ -70,6 +70,8 @@ class _Cells:
 
     async def place(self, after: str | None, before: str | None) -> Anchor:
         """Return where a new cell goes; a fresh run begins again below its own cell."""
+        if self._own != self.notebook.own_cell:
+            self._own, self.seen.last_added = self.notebook.own_cell, None
         if after and before:
             raise ToolError("give after or before, not both")
         cells = await self.notebook.cells()
@@ -77,8 +79,6 @@ class _Cells:
             return Anchor(find_cell(before, cells).id, "before")
         if after:
             return Anchor(self.seen.end_of_chain(cells, find_cell(after, cells).id))
-        if self._own != self.notebook.own_cell:
-            self._own, self.seen.last_added = self.notebook.own_cell, None
         ids = [cell.id for cell in cells]
         for candidate in (self.seen.last_added, self.notebook.own_cell):
             if candidate in ids:
