@@ -54,11 +54,11 @@ def _choices() -> str:
 
 def _scripted(path: str) -> ScriptedModel:
     module_name, _, attribute = path.partition(":")
-    if not module_name or not attribute:
+    if not all(part.isidentifier() for part in [*module_name.split("."), attribute]):
         raise ConfigError(f"A script is named scripted:package.module:attribute, not {_SCRIPTED + path!r}.")
     try:
         value: Any = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, ValueError) as error:
+    except ImportError as error:
         raise ConfigError(f"The script {path!r} cannot be imported: {error}. Is its folder on sys.path?") from error
     except AttributeError:
         raise ConfigError(f"The module {module_name!r} has no script {attribute!r}.") from None

@@ -79,6 +79,7 @@ class AnthropicModel:
         self._dialects: dict[str, Dialect] = {}
         self._client: AsyncAnthropic | None = None
         self._client_for: tuple[Any, ...] = ()
+        self._streams = 0
 
     def __repr__(self) -> str:
         return f"AnthropicModel({self._name!r})"  # never the key
@@ -107,20 +108,21 @@ class AnthropicModel:
             ConfigError: No key, a key that cannot be one, a base_url that is none.
         """
         place, client, key = await self._connect()
-        response = await self._open(client, place, key, request)
+        self._streams += 1
         try:
-            kind = response.headers.get("content-type", "")
-            if "html" in kind:
-                raise place.not_the_api(f"it is {kind}")
-            if "json" in kind:  # a server that does not stream
-                for event in await self._whole(place, response):
-                    yield event
-                return
-            async with aclosing(self._events(place, response)) as events:
-                async for event in events:
-                    yield event
+            async with aclosing(await self._open(client, place, key, request)) as response:
+                kind = response.headers.get("content-type", "")
+                if "html" in kind:
+                    raise place.not_the_api(f"it is {kind}")
+                if "json" in kind:  # a server that does not stream
+                    for event in await self._whole(place, response):
+                        yield event
+                    return
+                async with aclosing(self._events(place, response)) as events:
+                    async for event in events:
+                        yield event
         finally:
-            await response.aclose()
+            self._streams -= 1
 
     async def available(self) -> list[str]:
         """Return the ids of the models that the server lists (GET /v1/models); raises as `stream` does."""
@@ -165,6 +167,9 @@ class AnthropicModel:
             await asyncio.to_thread(warm_up)  # a second of imports must not hold up Stop
         wanted = (asyncio.get_running_loop(), base_url, key.secret, key.is_token)
         if self._client is None or self._client_for != wanted:
+            same_loop = bool(self._client_for) and self._client_for[0] is wanted[0]
+            if same_loop and not self._streams:  # else its connections end with their replies, or ended with their loop
+                await self.aclose()
             self._client = _new_client(base_url, key)
             self._client_for = wanted
         return place, self._client, key.secret

@@ -173,10 +173,15 @@ class Place:
         """Return the error for a connection that failed, from the root cause in the chain of `error`."""
         chain = list(causes(error))
         for cause in chain:
-            if isinstance(cause, ssl.SSLError):
+            if isinstance(cause, ssl.SSLCertVerificationError):
                 return Rejected(
                     f"The TLS certificate of {self.host} was not accepted: {self.safe(_reason(cause))}. If a proxy or your "
                     "company signs its own certificates, point the environment variable SSL_CERT_FILE at its CA file."
+                )
+            if isinstance(cause, ssl.SSLError):
+                return Rejected(
+                    f"No TLS connection to {self.host}: {self.safe(_reason(cause))}. Does it speak plain HTTP? Then base_url "
+                    "begins with http://; behind a proxy, SSL_CERT_FILE may have to name its CA file."
                 )
             if isinstance(cause, socket.gaierror):
                 return Rejected(
