@@ -14,7 +14,7 @@ SHELL := bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 BUILD := build
 JS_TOOLS := typescript@5.9.3
 PYTEST := $(BIN)/python -m pytest --no-skips
@@ -41,7 +41,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check --quiet .
 
 types: $(VENV)/.dev $(BUILD)/node/.installed
-	@$(BIN)/pyright
+	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BUILD)/node/node_modules/.bin/tsc --project tests/js
 
 test-fast: $(VENV)/.dev
