@@ -24,9 +24,9 @@ def is_queued(kernel: Any) -> bool:
 
 def can_pump(kernel: Any) -> bool:
     """Whether a pump could help. On a kernel that delivers by itself it would break the lock that orders cells."""
-    import ipykernel
+    from ipykernel._version import version_info
 
-    version = ipykernel.version_info[:2]
+    version = version_info[:2]
     return is_queued(kernel) or (hasattr(kernel, "_main_asyncio_lock") and version < DELIVERS_SINCE)
 
 

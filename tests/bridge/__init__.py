@@ -1,0 +1,1 @@
+"""The bridge to the page, in pieces with doubles and whole in real kernels."""
