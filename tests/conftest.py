@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+from hypothesis.configuration import set_hypothesis_home_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     home = Path(tempfile.mkdtemp(prefix="nbagent-home-"))
     config.stash[HOME_KEY] = home
     isolate(home)
+    set_hypothesis_home_dir(home / "hypothesis")
     hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
     hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
     hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
