@@ -179,6 +179,31 @@ def test_importing_nbagent_loads_no_part_of_jupyter() -> None:
     assert _import_in_fresh_interpreter(["nbagent"], watched)["heavy"] == []
 
 
+LOAD_EXTENSION = """
+import json, sys, threading
+watched, seen = set(json.loads(sys.argv[1])), []
+
+def note(event, args):
+    if event == "import" and args[0].partition(".")[0] in watched and threading.current_thread() is main:
+        seen.append(args[0])
+
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+main = threading.main_thread()
+sys.addaudithook(note)
+shell.run_line_magic("load_ext", "nbagent")
+print(json.dumps(sorted(set(seen))))
+"""
+
+
+def test_loading_the_extension_imports_nothing_heavy_where_the_person_waits() -> None:
+    """A thread may warm up the client afterwards; the main thread must not import it."""
+    command = [sys.executable, "-W", "error", "-c", LOAD_EXTENSION, json.dumps(HEAVY)]
+    out = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert out.returncode == 0, out.stderr
+    assert json.loads(out.stdout) == []
+
+
 def test_the_core_loads_the_standard_library_only() -> None:
     modules = [_module(path) for path in files(PACKAGE / "core")]
     watched = sorted(set(THIRD_PARTY) | set(HEAVY))
