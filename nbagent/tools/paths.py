@@ -67,7 +67,7 @@ def locate(root: Path, spelled: str) -> Place:
     try:
         base = Path(os.path.realpath(root))
         path = Path(os.path.realpath(base / spelled))
-        if Path(os.path.realpath(path)) != path:
+        if any(part.is_symlink() for part in (path, *path.parents)):  # realpath leaves a loop as it is
             raise ToolError(f"{spelled!r}: the links on this path lead in a circle")
     except (OSError, ValueError) as error:  # ValueError: a name that the file system can't encode
         reason = error.strerror if isinstance(error, OSError) else "no file can have this name"

@@ -49,10 +49,10 @@ class _Workspace:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._decided: dict[str, set[Place | None]] = {}
+        self._decided: dict[tuple[str, bool], set[Place | None]] = {}
         self._overwritten: dict[Path, str] = {}
 
-    def decide(self, spelled: str) -> Place | None:
+    def decide(self, spelled: str, *, writes: bool) -> Place | None:
         """Return where a path leads (None: nowhere, the call will say why) and bind the call to it.
 
         Every question of the policy comes through here; if two got different answers, the call is refused.
@@ -61,26 +61,26 @@ class _Workspace:
             place = locate(self.root, spelled)
         except ToolError:
             place = None
-        self._decided.setdefault(spelled, set()).add(place)
+        self._decided.setdefault((spelled, writes), set()).add(place)
         return place
 
     def kind(self, spelled: str, *, writes: bool) -> Kind:
         """Return the row of the policy table: outside the root is protected, and so are guarded or secret files."""
-        place = self.decide(spelled)
+        place = self.decide(spelled, writes=writes)
         if place is None:
             return Kind.READ  # nothing can happen: the call only returns the reason
         if not place.inside or place.secret or (writes and place.guarded):
             return Kind.PROTECTED
         return Kind.WRITE_FILE if writes else Kind.READ
 
-    def subject(self, spelled: str) -> str:
+    def subject(self, spelled: str, *, writes: bool) -> str:
         """Return what a rule matches: the path where it really leads, relative to the root if inside."""
-        place = self.decide(spelled)
+        place = self.decide(spelled, writes=writes)
         return place.shown if place else spelled
 
     def approved(self, spelled: str, *, writes: bool) -> Place:
         """Return where the path leads now; refuse if the decision was about another place."""
-        decided = self._decided.pop(spelled, None)
+        decided = self._decided.pop((spelled, writes), None)
         place = locate(self.root, spelled)
         if decided is None and place.inside and not place.secret and not (writes and place.guarded):
             return place
@@ -131,7 +131,7 @@ class _Workspace:
 def _read_tool(workspace: _Workspace) -> Tool:
     @tool(
         kind=lambda given: workspace.kind(given["path"], writes=False),
-        subject=lambda given: workspace.subject(given["path"]),
+        subject=lambda given: workspace.subject(given["path"], writes=False),
     )
     async def read_file(_call: Call, path: str, start_line: int = 1, end_line: int | None = None) -> Result:
         """Read a file: text, an image, a PDF, or a notebook. For big data files use Python in a cell instead.
@@ -164,14 +164,14 @@ def _read_tool(workspace: _Workspace) -> Tool:
 
 def _write_tool(workspace: _Workspace) -> Tool:
     def preview(given: Json) -> Preview:
-        place = workspace.decide(given["path"])
+        place = workspace.decide(given["path"], writes=True)
         old = workspace.old_text(place)
         kind = "diff" if old else "code"
         return Preview(kind, clean(given["content"]), old=old, language=_language(given["path"]))
 
     @tool(
         kind=lambda given: workspace.kind(given["path"], writes=True),
-        subject=lambda given: workspace.subject(given["path"]),
+        subject=lambda given: workspace.subject(given["path"], writes=True),
         preview=preview,
     )
     async def write_file(_call: Call, path: str, content: str) -> Result:
@@ -196,7 +196,7 @@ def _write_tool(workspace: _Workspace) -> Tool:
 def _edit_tool(workspace: _Workspace) -> Tool:
     @tool(
         kind=lambda given: workspace.kind(given["path"], writes=True),
-        subject=lambda given: workspace.subject(given["path"]),
+        subject=lambda given: workspace.subject(given["path"], writes=True),
         preview=lambda given: Preview(
             "diff", clean(given["new_text"]), old=given["old_text"], language=_language(given["path"])
         ),
@@ -241,7 +241,7 @@ def _replaced(data: bytes, place: Place, old: str, new: str, *, every: bool) -> 
 def _glob(workspace: _Workspace) -> Tool:
     @tool(
         kind=lambda given: workspace.kind(given["folder"], writes=False),
-        subject=lambda given: workspace.subject(given["folder"]),
+        subject=lambda given: workspace.subject(given["folder"], writes=False),
         title=lambda given: f"find files {given['pattern']}",
     )
     async def glob(_call: Call, pattern: str = "*", folder: str = ".") -> Result:
@@ -266,7 +266,7 @@ def _glob(workspace: _Workspace) -> Tool:
 def _grep(workspace: _Workspace) -> Tool:
     @tool(
         kind=lambda given: workspace.kind(given["folder"], writes=False),
-        subject=lambda given: workspace.subject(given["folder"]),
+        subject=lambda given: workspace.subject(given["folder"], writes=False),
         title=lambda given: f"search for {given['pattern']}",
     )
     async def grep(_call: Call, pattern: str, folder: str = ".") -> Result:
