@@ -24,6 +24,7 @@ from nbagent.core.ports import Approver, Notebook, Question
 from nbagent.core.run import Agent, Stop
 from nbagent.core.tools import Tool, Toolset
 from nbagent.models import open_model
+from nbagent.models.catalog import DEFAULT_MODEL
 from nbagent.tools import control, python, shell, variables, workspace
 from nbagent.tools import notebook as notebook_tools
 from nbagent.tools.results import ResultStore, capped
@@ -67,7 +68,7 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
 async def _run(
     extension: Extension, settings: Settings, place: Place, prompt: str, *, stop: Stop, new: bool
 ) -> RunEnded:
-    model = open_model(settings.model, base_url=settings.base_url or None)
+    model = open_model(settings.model or DEFAULT_MODEL, base_url=settings.base_url or None)
     make = _tools(extension, place.notebook, place.approver, settings)
     conversation = _conversation(extension, settings, make, place.notebook, new=new)
     policy = conversation.policy.with_mode(settings.mode)

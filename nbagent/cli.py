@@ -1,0 +1,121 @@
+"""The command line: `nbagent run` a notebook without a browser, `nbagent ask` in a folder, `nbagent doctor`.
+
+Exit codes: 0 done; 1 the run could not finish; 2 wrong use (typer's own).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from nbagent.core.errors import ConfigError
+from nbagent.core.policy import Mode
+
+app = typer.Typer(
+    help="An agent that lives in your notebook.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Model = Annotated[str, typer.Option("--model", "-m", help="opus, sonnet, haiku, or any id that your server knows.")]
+ModeOption = Annotated[Mode, typer.Option("--mode", help="What is allowed without asking.")]
+Allow = Annotated[list[str] | None, typer.Option("--allow", help="A rule that allows calls: tool or tool(pattern).")]
+Turns = Annotated[int | None, typer.Option("--max-turns", min=1, help="Turns of each run at most.")]
+Budget = Annotated[float | None, typer.Option("--budget", min=0.0001, help="US dollars of each run at most.")]
+Timeout = Annotated[float | None, typer.Option("--timeout", min=0.1, help="Seconds of each run at most.")]
+
+
+def _environment(model: str, mode: Mode, allow: list[str] | None, turns: int | None, budget: float | None,
+                 timeout: float | None) -> dict[str, str]:  # fmt: skip
+    """Settings for the kernel that is started: by its environment, which no notebook can write."""
+    given = {"model": model, "mode": str(mode), "allow": "\n".join(allow or ()), "max_turns": turns, "budget": budget,
+             "timeout": timeout}  # fmt: skip
+    return {f"NBAGENT_{name.upper()}": str(value) for name, value in given.items() if value not in ("", None)}
+
+
+@app.command()
+def run(
+    notebook: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The notebook to run.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the finished notebook goes.")],
+    model: Model = "",
+    mode: ModeOption = Mode.DONT_ASK,
+    allow: Allow = None,
+    max_turns: Turns = None,
+    budget: Budget = None,
+    timeout: Timeout = None,
+    kernel: Annotated[str, typer.Option("--kernel", help="Name of the kernel; the notebook's own if not given.")] = "",
+) -> None:
+    """Run a notebook with its %%agent cells in a new kernel, without a browser. Nobody is asked: the mode and the rules decide."""
+    from nbagent.headless.report import Progress, execute
+
+    console = Console()
+    progress = Progress(console)
+    environment = _environment(model, mode, allow, max_turns, budget, timeout)
+    problem = execute(notebook, output, kernel_name=kernel or None, environment=environment, on_output=progress.output)
+    progress.done()
+    if problem:
+        _fail(problem)
+    console.print(f"Wrote {output}", markup=False, highlight=False)
+
+
+@app.command()
+def ask(
+    prompt: Annotated[str, typer.Argument(help="What the agent should do in this folder.")],
+    model: Model = "",
+    mode: ModeOption = Mode.DEFAULT,
+    allow: Allow = None,
+    max_turns: Turns = None,
+    budget: Budget = None,
+    timeout: Timeout = None,
+) -> None:
+    """Ask about this folder on the terminal. You approve by typing; where nobody can type, the mode and the rules decide."""
+    os.environ.update(_environment(model, mode, allow, max_turns, budget, timeout))
+    sys.exit(_ask(prompt))
+
+
+def _ask(prompt: str) -> int:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from nbagent.app.answer import RunFailed
+    from nbagent.app.cell import run_agent_cell
+    from nbagent.app.extension import current, load_extension
+    from nbagent.core.events import Reason
+
+    shell = InteractiveShell.instance()
+    load_extension(shell)
+    try:
+        answer = asyncio.run(run_agent_cell(current(shell), "", prompt))
+    except ConfigError as error:
+        _fail(str(error))
+    except RunFailed:
+        return 1  # the view has said why
+    return 0 if answer.stop_reason == Reason.END_TURN else 1
+
+
+@app.command()
+def doctor() -> None:
+    """Say what works here and what is missing."""
+    from nbagent.app.doctor import examine, report
+    from nbagent.config import load
+
+    environment: Mapping[str, Any] = os.environ
+    try:
+        findings = examine(load(Path.cwd(), environment), Path.cwd())
+    except ConfigError as error:
+        _fail(str(error))
+    Console().print(report(findings), markup=False, highlight=False)
+    if any(finding.level == "problem" for finding in findings):
+        raise typer.Exit(1)
+
+
+def _fail(sentence: str) -> NoReturn:
+    Console(stderr=True).print(sentence, markup=False, highlight=False, style="red")
+    raise typer.Exit(1)
