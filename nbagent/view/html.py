@@ -243,6 +243,7 @@ def arguments_html(given: Json, preview: Json, *, whole: bool = False, paint: Pa
     shown = (
         {str(preview.get("body", "")), str(preview.get("old", ""))} if preview.get("kind", "none") != "none" else set()
     )
+    separator = " " if paint.styles is None else " · "  # the live view has a stylesheet for the gaps
     rows: list[str] = []
     for name, value in given.items():
         if isinstance(value, str) and value.strip() and value in shown:
@@ -251,7 +252,7 @@ def arguments_html(given: Json, preview: Json, *, whole: bool = False, paint: Pa
         text = text if whole else one_line(text, 200)
         rows.append(f"<span><b>{visible(name, paint.attr('ctl'))}</b> "
                     f"<code>{visible(text, paint.attr('ctl'))}</code></span>")  # fmt: skip
-    return f'<div class="nbagent-args">{" ".join(rows)}</div>' if rows else ""
+    return f'<div class="nbagent-args">{separator.join(rows)}</div>' if rows else ""
 
 
 # ── asking, and the end ──────────────────────────────────────────────────────────────────────────────────────────────

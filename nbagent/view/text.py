@@ -89,9 +89,11 @@ def count(number: int, noun: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in seconds for people: 0.4 s, 12 s, 3 min 05 s, 1 h 02 min."""
+    """Return a duration in seconds for people: <0.1 s, 0.4 s, 12 s, 3 min 05 s, 1 h 02 min."""
+    if seconds < 0.05:
+        return "<0.1 s"
     if seconds < 9.95:
-        return f"{max(seconds, 0):.1f} s"
+        return f"{seconds:.1f} s"
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -272,7 +272,9 @@ class ApprovalCard:
         for rule in self.offers:
             keep = _button("Keep this rule and approve", "nbagent-keep", self._on(lambda rule=rule: self._keep(rule)))
             self.keeps.append(keep)
-            rows.append(ipywidgets.HBox([ipywidgets.HTML(html.rule_text(rule)), keep]))
+            row = ipywidgets.HBox([keep, ipywidgets.HTML(html.rule_text(rule))])
+            row.add_class("nbagent-rulerow")
+            rows.append(row)
         self.allow.disabled = True
         self.rules.children = tuple(rows)
 

@@ -161,9 +161,8 @@ function timeline(list) {
  * @param {Model} model
  * @param {ReturnType<typeof timeline>} lines
  * @param {(seconds: number) => void} sync
- * @param {(draw: () => void) => void} around
  */
-function stream(model, lines, sync, around) {
+function stream(model, lines, sync) {
   let seq = -1; // -1: nothing is known yet, a snapshot was asked for
   let tries = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -175,7 +174,7 @@ function stream(model, lines, sync, around) {
     scheduled = false;
     const operations = queue;
     queue = [];
-    if (operations.length) around(() => operations.forEach(lines.apply));
+    operations.forEach(lines.apply);
   };
   const schedule = () => {
     if (scheduled) return;
@@ -199,11 +198,8 @@ function stream(model, lines, sync, around) {
         tries = 0;
         seq = message.seq ?? 0;
         queue = [];
-        const operations = message.ops ?? [];
-        around(() => {
-          lines.clear();
-          operations.forEach(lines.apply);
-        });
+        lines.clear();
+        message.ops?.forEach(lines.apply);
         if (typeof message.elapsed === "number") sync(message.elapsed);
       } else if (message.op === "patch") {
         if (seq < 0) return;
@@ -218,22 +214,32 @@ function stream(model, lines, sync, around) {
 }
 
 /**
- * Run `draw`; if the end of the view was on screen before, and the person is not at work elsewhere, keep it on screen.
+ * While the end of the view is on screen, keep it there as the view grows, unless the person is at work elsewhere.
  * @param {Element} root
- * @param {() => void} draw
  */
-function following(root, draw) {
-  const scroller = root.closest(".jp-WindowedPanel-outer, .jp-mod-outputsScrolled, .jp-Notebook");
-  const active = document.activeElement;
-  const elsewhere = active && active !== document.body && !root.contains(active) && active.matches(`${TYPING}, .cm-content`);
-  const bottom = scroller ? scroller.getBoundingClientRect().bottom : 0;
-  const end = root.getBoundingClientRect().bottom;
-  const follow = scroller && !elsewhere && end > scroller.getBoundingClientRect().top && end <= bottom + 8;
-  draw();
-  if (follow) {
-    const over = root.getBoundingClientRect().bottom - bottom;
-    if (over > 0) scroller.scrollTop += over + 8;
-  }
+function follow(root) {
+  const scroller = root.closest(".jp-mod-outputsScrolled, .jp-WindowedPanel-outer, .jp-Notebook");
+  if (!scroller) return () => {};
+  let atEnd = false;
+  const over = () => root.getBoundingClientRect().bottom - scroller.getBoundingClientRect().bottom;
+  const look = () => {
+    const frame = scroller.getBoundingClientRect();
+    const end = root.getBoundingClientRect().bottom;
+    atEnd = end <= frame.bottom + 8 && end > frame.top;
+  };
+  const observer = new ResizeObserver(() => {
+    const active = document.activeElement;
+    const elsewhere = active && !root.contains(active) && active.matches(`${TYPING}, .cm-content`);
+    if (atEnd && !elsewhere && over() > 0) scroller.scrollTop += over() + 8;
+    else look();
+  });
+  look();
+  observer.observe(root);
+  scroller.addEventListener("scroll", look, { passive: true });
+  return () => {
+    observer.disconnect();
+    scroller.removeEventListener("scroll", look);
+  };
 }
 
 /**
@@ -298,7 +304,6 @@ function controls(root, home, model, stopClicked) {
   };
   /** @param {KeyboardEvent} event */
   const onKey = (event) => {
-    event.stopPropagation(); // no key typed here is a command for the notebook
     const target = event.target instanceof HTMLElement ? event.target : null;
     const bar = target?.closest(".nbagent-bar");
     if (!target || !bar || event.isComposing) return;
@@ -314,6 +319,8 @@ function controls(root, home, model, stopClicked) {
       event.preventDefault();
     }
   };
+  /** @param {KeyboardEvent} event */
+  const keep = (event) => event.stopPropagation(); // no key typed here is a command for the notebook
   /** @param {Event} event */
   const onAnywhere = (event) => {
     inside = event.target instanceof Node && root.contains(event.target);
@@ -324,14 +331,16 @@ function controls(root, home, model, stopClicked) {
   if (asks) observer.observe(asks, { childList: true, subtree: true });
   root.setAttribute("data-lm-suppress-shortcuts", "true");
   root.addEventListener("click", onClick, true);
-  root.addEventListener("keydown", onKey);
+  root.addEventListener("keydown", onKey, true); // before the text box, which keeps its keys to itself
+  root.addEventListener("keydown", keep);
   document.addEventListener("focusin", onAnywhere);
   document.addEventListener("pointerdown", onAnywhere, true);
   decorate();
   return () => {
     observer.disconnect();
     root.removeEventListener("click", onClick, true);
-    root.removeEventListener("keydown", onKey);
+    root.removeEventListener("keydown", onKey, true);
+    root.removeEventListener("keydown", keep);
     document.removeEventListener("focusin", onAnywhere);
     document.removeEventListener("pointerdown", onAnywhere, true);
   };
@@ -363,10 +372,10 @@ export default {
     box.setAttribute("data-lm-suppress-shortcuts", "true");
     const head = header(box);
     const lines = timeline(make("div", "nbagent-items", box));
-    const root = () => (el.closest(".nbagent-view") ?? el);
-    const feed = stream(model, lines, head.sync, (draw) => following(root(), draw));
+    const feed = stream(model, lines, head.sync);
     const stop = stopper(model);
     let release = () => {};
+    let unfollow = () => {};
     let alive = true;
     const onHead = () => head.show(model.get("head"));
     /** @param {Message} message */
@@ -379,14 +388,16 @@ export default {
       if (!alive) return;
       const outer = el.closest(".nbagent-view");
       const ready = outer instanceof HTMLElement && outer.querySelector(".nbagent-asks");
-      if (ready) release = controls(outer, box, model, () => model.get("head")?.running && stop.clicked());
-      else setTimeout(attach, 50); // the container puts its children in one by one
+      if (ready) {
+        release = controls(outer, box, model, () => model.get("head")?.running && stop.clicked());
+        unfollow = follow(outer);
+      } else setTimeout(attach, 50); // the container puts its children in one by one
     };
     attach();
     const unwatch = watchKernel(model, () => {
       if (!model.get("head")?.running) return;
       head.gone();
-      for (const button of root().querySelectorAll(".nbagent-button, .nbagent-words input")) {
+      for (const button of (el.closest(".nbagent-view") ?? el).querySelectorAll(".nbagent-button, input")) {
         button.setAttribute("disabled", "");
       }
     });
@@ -398,6 +409,7 @@ export default {
       stop.seen();
       head.stop();
       release();
+      unfollow();
       unwatch();
     };
   },
