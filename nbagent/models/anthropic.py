@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nbagent.core.errors import ConfigError, NbagentError, Rejected
 from nbagent.core.messages import Json, Usage, reply_events
 from nbagent.models import catalog
-from nbagent.models.credentials import HOME, Key, find_key, server_url
+from nbagent.models.credentials import HOME, Key, find_key, is_local, server_url
 from nbagent.models.dialect import Auth, Dialect, request_body
 from nbagent.models.faults import NO_KEY, Place
 from nbagent.models.sse import SseDecoder, SseEvent
@@ -198,8 +198,11 @@ class AnthropicModel:
                 response: Any = await client.post(  # the SDK types it as the stream that we do not ask for
                     "/v1/messages",
                     cast_to=httpx2.Response,
-                    body=body,
-                    options={"headers": dialect.headers(key), "follow_redirects": False},
+                    content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+                    options={
+                        "headers": {"content-type": "application/json", **dialect.headers(key)},
+                        "follow_redirects": False,
+                    },
                     stream=True,
                     stream_cls=AsyncStream[Any],
                 )
@@ -287,7 +290,8 @@ def _new_client(base_url: str, key: Key) -> AsyncAnthropic:
             max_retries=0,
             timeout=timeout,
             open_telemetry=False,
-            http_client=DefaultAsyncHttpxClient(limits=limits, timeout=timeout),
+            # A proxy cannot reach a server on this machine, yet many people's settings send everything to theirs.
+            http_client=DefaultAsyncHttpxClient(limits=limits, timeout=timeout, trust_env=not is_local(base_url)),
         )
     except AnthropicError as error:  # a profile that is named but not there, and its kin
         raise ConfigError(f"The credentials could not be read: {error}") from error

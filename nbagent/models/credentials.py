@@ -15,6 +15,8 @@ from nbagent.core.errors import ConfigError
 HOME = "https://api.anthropic.com"
 """Anthropic's own API."""
 
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - compared, not bound
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -43,6 +45,12 @@ def server_url(given: str | None = None) -> str:
     for tail in ("/messages", "/v1"):
         url = url.removesuffix(tail)
     return url
+
+
+def is_local(base_url: str) -> bool:
+    """Say whether the server is a plain HTTP one on this machine."""
+    parts = urlsplit(base_url)
+    return parts.scheme == "http" and parts.hostname in _LOCAL_HOSTS
 
 
 def find_key(given: str | None = None) -> Key:

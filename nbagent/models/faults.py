@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from nbagent.core.errors import ConfigError, ContextFull, ModelError, NbagentError, Rejected, Transient
 from nbagent.core.messages import Json
+from nbagent.models.credentials import is_local
 
 NO_KEY = (
     "No API key: ANTHROPIC_API_KEY is not set (or empty), so no model can be asked.\n"
@@ -43,7 +44,6 @@ _LASTING_TYPES = frozenset(
         "request_too_large",
     }
 )
-_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - compared, not bound
 _SHOWN = 500
 
 
@@ -194,6 +194,10 @@ class Place:
                 f"The request to {self.host} could not be written ({', '.join(sorted(names))}). Check base_url and "
                 "ANTHROPIC_CUSTOM_HEADERS."
             )
+        if "ProxyError" in names:
+            return Rejected(
+                f"The proxy on the way to {self.host} refused ({self._root(chain)}). Check HTTPS_PROXY and NO_PROXY."
+            )
         if any(isinstance(cause, ConnectionRefusedError) for cause in chain):
             return self._nobody_there()
         if any(isinstance(cause, TimeoutError) or type(cause).__name__.endswith("Timeout") for cause in chain):
@@ -201,7 +205,7 @@ class Place:
         return Transient(f"The connection to {self.host} broke ({self._root(chain)}).")
 
     def _nobody_there(self) -> ModelError:
-        if urlsplit(self.base_url).hostname in _LOCAL_HOSTS:
+        if is_local(self.base_url):
             return Rejected(
                 f"Nothing listens at {self.base_url} (connection refused). Start the server, or change base_url."
             )

@@ -200,8 +200,8 @@ async def test_no_answer_at_all_is_silence(model_at):
 
 
 async def test_a_slow_but_steady_stream_is_no_silence(model_at):
-    with MessagesServer([Reply("Hello there", chunk=1, pace=0.05)]) as server:
-        assert (await reply_of(model_at(server.url, max_silence=0.5))).complete
+    with MessagesServer([Reply("Hello there, all of you", chunk=1, pace=0.05)]) as server:
+        assert (await reply_of(model_at(server.url, max_silence=1.0))).complete
 
 
 # ── not the API ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -280,6 +280,13 @@ async def test_a_certificate_that_nobody_signed_is_named_with_the_fix(model_at, 
 async def test_https_to_a_server_that_speaks_http_is_told(model_at):
     with MessagesServer(["never"]) as server, pytest.raises(Rejected, match="http://"):
         await reply_of(model_at(server.url.replace("http:", "https:")))
+
+
+async def test_a_proxy_that_refuses_is_told_from_the_server(model_at, monkeypatch):
+    with MessagesServer() as proxy:  # it knows no CONNECT, as a proxy that does not want us
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        with pytest.raises(Rejected, match=r"proxy on the way to models\.example"):
+            await reply_of(model_at("https://models.example"))
 
 
 async def test_half_of_a_surrogate_pair_is_named(model_at):

@@ -12,7 +12,7 @@ import pytest
 from nbagent.core.messages import Usage
 from nbagent.models import AnthropicModel
 from tests.models.conftest import LOOK, reply_of, request
-from tests.support.messages_server import MessagesServer, Reply, call
+from tests.support.messages_server import MessagesServer, Reply, call, refused_url
 
 
 async def test_a_reply_with_thinking_calls_and_umlauts_arrives_whole(model_at):
@@ -150,10 +150,10 @@ async def test_closing_the_generator_closes_the_connection_at_once_and_the_next_
 
 async def test_a_consumer_that_takes_its_time_is_no_silence(model_at):
     with MessagesServer([Reply("abcdefgh", chunk=1)]) as server:
-        stream = model_at(server.url, max_silence=0.2).stream(request("Hi"))
+        stream = model_at(server.url, max_silence=1.0).stream(request("Hi"))
         clock = asyncio.get_running_loop().time
         first = await anext(stream)
-        until = clock() + 0.4
+        until = clock() + 1.2
         while clock() < until:
             await asyncio.to_thread(server.requests[0].done.wait, 0.05)
         rest = [event async for event in stream]
@@ -185,6 +185,12 @@ async def test_a_local_model_needs_no_key_and_is_asked_plainly_at_once(model_at)
     with MessagesServer(["one"], plain=True, key="none") as server:
         assert (await reply_of(model_at(server.url, "qwen2.5-coder"))).complete
         server.assert_clean()
+
+
+async def test_a_server_on_this_machine_is_not_asked_through_a_proxy(model_at, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", refused_url())
+    with MessagesServer(["one"]) as server:
+        assert (await reply_of(model_at(server.url))).complete
 
 
 async def test_the_base_url_may_come_from_the_environment_and_end_in_v1(model_at, monkeypatch):

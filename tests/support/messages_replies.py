@@ -26,6 +26,7 @@ class Reply:
     thinking: str = ""
     usage: Json | None = None
     chunk: int = 5
+    odd: bool = True  # cut the bytes at odd places; False: an HTTP chunk for every event, faster for long replies
     pace: float = 0.0
     whole: bool = False  # one JSON message instead of a stream
     end_after: int | None = None  # clean end before event N

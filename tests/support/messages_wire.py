@@ -74,7 +74,7 @@ class Stream:
         """Send bytes as odd HTTP chunks; False: the scripted cut came, and the connection is gone."""
         at = 0
         while at < len(data):
-            piece = data[at : at + next(self._sizes)]
+            piece = data[at : at + (next(self._sizes) if self._reply.odd else len(data))]
             at += len(piece)
             if self._left is not None:
                 piece = piece[: self._left]
