@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nbagent.core.errors import NotebookError, ToolError
-from nbagent.core.messages import clean
-from nbagent.core.ports import Cell, Output
+from nbagent.core.messages import Block, clean, text_block
+from nbagent.core.ports import Cell, Output, Ran
+from nbagent.core.tools import Result
 
 _FENCE = re.compile(r"\A\s*(?P<bar>```+|~~~+)[ \t]*(?P<info>[\w+-]*)[^\n`]*\n(?P<body>.*?)\n?(?P=bar)\s*\Z", re.DOTALL)
 _NUMBER = re.compile(r"\A(?:In|Out)?\s*\[?\s*(\d+)\s*\]?:?\Z", re.IGNORECASE)
@@ -22,8 +23,8 @@ _AGENT = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*%%?agent\b")
 class Seen:
     """Cells as the model last saw them, and what a person was shown of the call that comes next.
 
-    `cells`: by id, from each read and write. `shown`: by id, every cell on whose source the policy decided for the next
-    call (None: nothing to decide on, since the model had not read it); what is changed or run must have just that source.
+    `cells`: by id, from each read and write. `shown`: by id, the cell as each question about the next call saw it, from its
+    kind to its preview (None: not read, so nothing to decide on); what is changed or run must still be all of them.
     `last_added` and `after` keep several inserts in the order in which they were made.
     """
 
@@ -33,9 +34,7 @@ class Seen:
     after: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
     def learn(self, cell: Cell) -> None:
-        """Remember `cell` as the model has just seen or written it; decisions on another source of it are void."""
-        if (known := self.cells.get(cell.id)) is None or known.source != cell.source:
-            self.shown.pop(cell.id, None)
+        """Remember `cell` as the model has just seen or written it."""
         self.cells[cell.id] = cell
 
     def label(self, cell_id: str) -> str:
@@ -170,3 +169,28 @@ def overview(
 
 def _indented(text: str) -> str:
     return "\n".join(f"   {line}" for line in text.splitlines()) or "   (empty)"
+
+
+def ran_result(cell_id: str, did: str, verb: str, ran: Ran, blocks: list[Block], lost: str) -> Result:
+    """Return the result of a cell that ran: what was done, how it ended, and its output as `blocks`.
+
+    `did` begins the sentence for the model, `verb` the summary for people; `lost` says what the notebook did not take.
+    """
+    ended = {
+        "ok": "ok",
+        "error": f'it raised an error (below). The cell stays: correct it with edit_cell(cell="{cell_id}", run=true)',
+        "timeout": "stopped by the time limit. What ran before the stop has happened; the cell stays, with its output",
+    }[ran.status]
+    label = f"In[{ran.number}]" if ran.number is not None else "a cell"
+    head = f"{did}{f' as {label}' if ran.number is not None else ''} in {ran.seconds:.1f} s: {ended}."
+    text = "\n".join(part for part in (head, ran.note, lost) if part)
+    summary = f"{verb} {label}" + ("" if ran.status == "ok" else f": {ran.status}")
+    return Result((text_block(text), *blocks), summary, is_error=ran.status != "ok", cells=(cell_id,))
+
+
+def noted(result: Result, note: str) -> Result:
+    """Return `result` with a note after its first text."""
+    if not note:
+        return result
+    first = text_block(f"{result.content[0]['text']}\n{note}")
+    return Result((first, *result.content[1:]), result.summary, result.is_error, result.cells)

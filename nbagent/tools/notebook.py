@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Literal
 
 from nbagent.core.errors import Interrupted, NotebookError, ToolError
-from nbagent.core.messages import Block, Json, plain_text, text_block
+from nbagent.core.messages import Json, plain_text, text_block
 from nbagent.core.ports import Anchor, Cell, Kernel, Notebook, Output, Preview, Ran
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
-from nbagent.tools.cells import Seen, clean_source, find_cell, overview, starts_agent
+from nbagent.tools.cells import Seen, clean_source, find_cell, noted, overview, ran_result, starts_agent
 from nbagent.tools.effects import exits_kernel
 from nbagent.tools.results import output_blocks
 
@@ -43,12 +43,17 @@ class _Cells:
     def show(self, given: Json) -> Cell | None:
         """Return the call's cell as last seen and bind the call to its source; None if it can't be changed.
 
-        Every question of the policy comes through here; if two got different answers, the call is refused.
+        Every question about a call comes through here; if two got different answers, the call is refused.
         """
         cell_id = given["cell"].strip()
         cell = self.seen.cells.get(cell_id) if cell_id != self.notebook.own_cell else None
         self.seen.shown.setdefault(cell_id, []).append(cell)
         return cell
+
+    def decide(self, given: Json) -> Cell | None:
+        """Do what `show` does for a new decision: its first question, what kind of call this is."""
+        self.seen.shown.pop(given["cell"].strip(), None)
+        return self.show(given)
 
     def shown(self, given: Json) -> Cell:
         """Return what `show` does, or an empty cell."""
@@ -121,7 +126,7 @@ class _Cells:
             blocks = output_blocks(outputs)
             raise Interrupted((stop.output if stop else "") or (plain_text(blocks) if outputs else "")) from None
         blocks = output_blocks(outputs or ran.outputs)
-        return _ran(cell.id, f"{did} and ran", verb, ran, blocks, lost)
+        return ran_result(cell.id, f"{did} and ran", verb, ran, blocks, lost)
 
     async def clear_outputs(self, cell: Cell) -> str:
         """Take away outputs that an edited source did not make; return a sentence about it, or ""."""
@@ -129,19 +134,6 @@ class _Cells:
             return ""
         await (await self.notebook.begin_run(cell.id)).end(None)
         return " Its old output was cleared, since the new source did not make it."
-
-
-def _ran(cell_id: str, did: str, verb: str, ran: Ran, blocks: list[Block], lost: str) -> Result:
-    ended = {
-        "ok": "ok",
-        "error": f'it raised an error (below). The cell stays: correct it with edit_cell(cell="{cell_id}", run=true)',
-        "timeout": "stopped by the time limit. What ran before the stop has happened; the cell stays, with its output",
-    }[ran.status]
-    label = f"In[{ran.number}]" if ran.number is not None else "a cell"
-    head = f"{did}{f' as {label}' if ran.number is not None else ''} in {ran.seconds:.1f} s: {ended}."
-    text = "\n".join(part for part in (head, ran.note, lost) if part)
-    summary = f"{verb} {label}" + ("" if ran.status == "ok" else f": {ran.status}")
-    return Result((text_block(text), *blocks), summary, is_error=ran.status != "ok", cells=(cell_id,))
 
 
 def _code_kind(code: str) -> Kind:
@@ -250,9 +242,9 @@ def _add_cell(cells: _Cells) -> Tool:
             raise NotebookError(f"cell {cell.id} was added {where}, but holds another text: read it; it has not run")
         did = f"Cell {cell.id} added {where}"
         if run and cell_type == "code":
-            return _noted(await cells.execute(cell, source, did, "added"), note)
+            return noted(await cells.execute(cell, source, did, "added"), note)
         has_not = "" if cell_type == "markdown" else " It has not run."
-        return _noted(Result((text_block(f"{did}.{has_not}"),), f"added a {cell_type} cell", cells=(cell.id,)), note)
+        return noted(Result((text_block(f"{did}.{has_not}"),), f"added a {cell_type} cell", cells=(cell.id,)), note)
 
     return add_cell
 
@@ -267,7 +259,7 @@ def _edit_cell(cells: _Cells) -> Tool:
         return given["run"] and cells.shown(given).type == "code" and not notebook.proposes_only
 
     def kind(given: Json) -> Kind:
-        if cells.show(given) is None:
+        if cells.decide(given) is None:
             return Kind.READ  # nothing can happen: the call will be told to read the cell first
         return _code_kind(source_of(given)) if runs(given) else Kind.EDIT_CELL
 
@@ -302,10 +294,10 @@ def _edit_cell(cells: _Cells) -> Tool:
             raise NotebookError(f"cell {found.id} holds another text after the edit: read it again; it has not run")
         did = f"Cell {found.id} edited"
         if run and found.type == "code":
-            return _noted(await cells.execute(edited, source, did, "edited"), note)
+            return noted(await cells.execute(edited, source, did, "edited"), note)
         cleared = await cells.clear_outputs(before) if edited.source != before.source else ""
         has_not = " It has not run since." if found.type == "code" else ""
-        return _noted(Result((text_block(f"{did}.{has_not}{cleared}"),), f"edited {label}", cells=(found.id,)), note)
+        return noted(Result((text_block(f"{did}.{has_not}{cleared}"),), f"edited {label}", cells=(found.id,)), note)
 
     return edit_cell
 
@@ -314,7 +306,7 @@ def _placing(cells: _Cells) -> list[Tool]:
     notebook, seen = cells.notebook, cells.seen
 
     @tool(
-        kind=lambda given: Kind.READ if cells.show(given) is None else Kind.RUN_CELL,
+        kind=lambda given: Kind.READ if cells.decide(given) is None else Kind.RUN_CELL,
         title=lambda given: f"delete {seen.label(given['cell'])}",
         preview=lambda given: Preview("diff", "", old=cells.shown(given).source),
         exact=True,
@@ -364,7 +356,7 @@ def _running(cells: _Cells) -> Tool:
     seen = cells.seen
 
     def kind(given: Json) -> Kind:
-        cell = cells.show(given)
+        cell = cells.decide(given)
         return Kind.READ if cell is None else _code_kind(cell.source)
 
     @tool(
@@ -388,10 +380,3 @@ def _running(cells: _Cells) -> Tool:
         return await cells.execute(found, found.source, f"Cell {found.id} was not changed", "ran")
 
     return run_cell
-
-
-def _noted(result: Result, note: str) -> Result:
-    if not note:
-        return result
-    first = text_block(f"{result.content[0]['text']}\n{note}")
-    return Result((first, *result.content[1:]), result.summary, result.is_error, result.cells)

@@ -50,7 +50,7 @@ class _Workspace:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._decided: dict[tuple[str, bool], set[Place | None]] = {}
-        self._overwritten: dict[Path, str] = {}
+        self._overwritten: dict[Path, set[str]] = {}
 
     def decide(self, spelled: str, *, writes: bool) -> Place | None:
         """Return where a path leads (None: nowhere, the call will say why) and bind the call to it.
@@ -69,6 +69,7 @@ class _Workspace:
         place = self.decide(spelled, writes=writes)
         if place is None:
             return Kind.READ  # nothing can happen: the call only returns the reason
+        self._overwritten.pop(place.path, None)  # a new decision begins with this question
         if not place.inside or place.secret or (writes and place.guarded):
             return Kind.PROTECTED
         return Kind.WRITE_FILE if writes else Kind.READ
@@ -97,11 +98,11 @@ class _Workspace:
         try:
             data = paths.read_file(place.path, _MAX_EDIT)
         except FileNotFoundError:
-            self._overwritten[place.path] = _MISSING
+            self._overwritten.setdefault(place.path, set()).add(_MISSING)
             return ""
         except (OSError, ToolError):  # too big or no file: the call itself will say so
             return ""
-        self._overwritten[place.path] = hashlib.sha256(data).hexdigest()
+        self._overwritten.setdefault(place.path, set()).add(hashlib.sha256(data).hexdigest())
         return data.decode("utf-8", "replace")
 
     def check_unchanged(self, place: Place) -> None:
@@ -113,7 +114,7 @@ class _Workspace:
             now = hashlib.sha256(paths.read_file(place.path, _MAX_EDIT)).hexdigest()
         except FileNotFoundError:
             now = _MISSING
-        if now != shown:
+        if shown != {now}:
             raise ToolError(f"{place.shown} changed since the call was shown: nothing was written. Read it again")
 
     def context(self, place: Place) -> Any:

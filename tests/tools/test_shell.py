@@ -20,8 +20,6 @@ from nbagent.tools.processes import run_command
 from nbagent.tools.readonly import only_looks
 from tests.tools.calling import Calling
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX process groups")
-
 
 @pytest.fixture
 def call(tmp_path):
