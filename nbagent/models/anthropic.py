@@ -378,7 +378,7 @@ def _event_of(place: Place, sse: SseEvent, *, started: bool) -> Json | None:
     if sse.name == "error" or kind == "error":
         raise place.broken(event if isinstance(event, dict) else {"error": sse.data})
     if not started and kind != "message_start":
-        raise place.not_the_api(f"a stream without message_start; it begins with {sse.data[:200]!r}")
+        raise place.not_the_api(f"a stream without message_start; it begins with {place.safe(sse.data)[:200]!r}")
     if not isinstance(kind, str) or not _well_formed(kind, event):
         raise place.garbled(sse.data)
     return event

@@ -35,8 +35,12 @@ def server_url(given: str | None = None) -> str:
         ConfigError: It is not an http or https URL.
     """
     url = (given or "").strip() or os.environ.get("ANTHROPIC_BASE_URL", "").strip() or HOME
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, half an IPv6 address
+        good = False
+    if not good:
         raise ConfigError(
             f"base_url {url!r} is not the address of a server: write it as http://host:port or https://host "
             "(base_url or ANTHROPIC_BASE_URL)."

@@ -98,6 +98,12 @@ class Place:
         name = parts.hostname or self.base_url
         return f"{name}:{parts.port}" if parts.port else name
 
+    @property
+    def address(self) -> str:
+        """The base URL without user name and password."""
+        parts = urlsplit(self.base_url)
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
     def safe(self, text: str) -> str:
         """Return `text` in one line, shortened, without any secret."""
         for secret in self.secrets:
@@ -136,11 +142,11 @@ class Place:
             case 404 if kind == "not_found_error" or "model" in quoted.lower():
                 return (
                     f"{self.host} does not know the model {self.model!r} (404{quoted}). "
-                    f"Choose another with -m; {self.base_url.rstrip('/')}/v1/models lists what it has."
+                    f"Choose another with -m; {self.address}/v1/models lists what it has."
                 )
             case 404 | 405 | 501:
                 return (
-                    f"There is no Messages API at {self.base_url} ({status} for /v1/messages{quoted}). "
+                    f"There is no Messages API at {self.address} ({status} for /v1/messages{quoted}). "
                     "Check base_url or ANTHROPIC_BASE_URL."
                 )
             case _:
@@ -186,7 +192,7 @@ class Place:
             if isinstance(cause, socket.gaierror):
                 return Rejected(
                     f"The host {self.host} was not found ({self.safe(_reason(cause))}). Is this machine online, and is "
-                    f"base_url ({self.base_url}) spelled right?"
+                    f"base_url ({self.address}) spelled right?"
                 )
         names = {type(cause).__name__ for cause in chain}
         if names & {"LocalProtocolError", "InvalidURL", "UnsupportedProtocol"}:
@@ -207,9 +213,9 @@ class Place:
     def _nobody_there(self) -> ModelError:
         if is_local(self.base_url):
             return Rejected(
-                f"Nothing listens at {self.base_url} (connection refused). Start the server, or change base_url."
+                f"Nothing listens at {self.address} (connection refused). Start the server, or change base_url."
             )
-        return Transient(f"{self.host} refused the connection. Is {self.base_url} the right base_url?")
+        return Transient(f"{self.host} refused the connection. Is {self.address} the right base_url?")
 
     def _root(self, chain: list[BaseException]) -> str:
         named = [cause for cause in chain if str(cause)] or chain
@@ -229,7 +235,7 @@ class Place:
 
     def garbled(self, data: str) -> Transient:
         """Return the error for an event in the stream that cannot be read."""
-        return Transient(f"{self.host} sent an event that cannot be read: {self.safe(data[:200])!r}.")
+        return Transient(f"{self.host} sent an event that cannot be read: {self.safe(data)[:200]!r}.")
 
 
 _BUSY = {408: "slow", 409: "busy", 429: "limiting requests", 503: "not available", 504: "slow", 529: "overloaded"}

@@ -251,6 +251,13 @@ async def test_a_local_server_that_is_not_started_is_told_at_once(model_at):
     assert url in str(caught.value)
 
 
+async def test_a_password_in_the_address_is_not_shown(model_at):
+    url = refused_url().replace("http://", "http://me:hunter2@")
+    with pytest.raises(Rejected, match="Nothing listens at http://127") as caught:
+        await reply_of(model_at(url))
+    assert "hunter2" not in str(caught.value)
+
+
 async def test_localhost_with_two_addresses_is_told_the_same(model_at):
     with pytest.raises(Rejected, match="Nothing listens at"):
         await reply_of(model_at(refused_url().replace("127.0.0.1", "localhost")))
@@ -261,7 +268,7 @@ async def test_a_host_that_does_not_exist_is_named_and_not_tried_again(model_at)
         await reply_of(model_at("http://no-such-host.invalid"))
 
 
-@pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://", "nonsense"])
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://", "nonsense", "http://x:port", "http://[::1"])
 async def test_an_address_that_is_no_url_is_named(model_at, url):
     with pytest.raises(ConfigError, match="base_url"):
         await reply_of(model_at(url))
