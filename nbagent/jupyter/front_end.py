@@ -14,8 +14,10 @@ from nbagent.jupyter.pump import can_pump, is_queued, pumping
 
 FIRST_AT = (0.0, 0.4)
 FIRST_TOTAL = 1.0
-AGAIN_AT = (0.0, 0.5, 1.5)
+AGAIN_AT = (0.0, 0.5, 1.5, 3.0, 5.0)
 AGAIN_TOTAL = 2.5
+AGAIN_TOTAL_OF_A_PAGE = 8.0
+"""Where the cell's id came with the request a page is there for sure; it may have to load the widget's module first."""
 
 
 def running_cell(shell: Any) -> str | None:
@@ -30,7 +32,9 @@ def running_cell(shell: Any) -> str | None:
 
 @asynccontextmanager
 async def reach(bridge: Bridge, shell: Any) -> AsyncGenerator[Hello | None]:
-    """Enter with a bridge made in the running cell: gives what the page said, None where nobody answers in 3.5 s.
+    """Enter with a bridge made in the running cell: gives what the page said, None where nobody answers.
+
+    That takes 3.5 s at most, or 9 s where the front end has shown by sending the cell's id that it is a page.
 
     While entered, the page's messages and all widgets' clicks arrive although the cell runs: by the kernel itself,
     or by a pump where the kernel holds them back (known from its build, or found by a hello without an answer).
@@ -46,5 +50,6 @@ async def reach(bridge: Bridge, shell: Any) -> AsyncGenerator[Hello | None]:
         if hello is None:
             if can_pump(kernel) and not is_queued(kernel):
                 await stack.enter_async_context(pumping(shell))
-            hello = await bridge.hello(AGAIN_AT, AGAIN_TOTAL)
+            total = AGAIN_TOTAL if running_cell(shell) is None else AGAIN_TOTAL_OF_A_PAGE
+            hello = await bridge.hello(AGAIN_AT, total)
         yield hello

@@ -119,7 +119,7 @@ def test_too_many_outputs_are_counted_not_kept():
 
 async def test_outputs_flow_while_synchronous_code_blocks_the_loop():
     page = Page("p", document("x", "y"))
-    bridge, live = await connected(page)
+    _bridge, live = await connected(page)
     sink = await live.begin_run("cell-1")
     arrived = threading.Event()
     page.document._shown = lambda _cell, output: "second" in output.get("text", "") and arrived.set()
@@ -132,7 +132,7 @@ async def test_outputs_flow_while_synchronous_code_blocks_the_loop():
 
 async def test_a_burst_is_one_message_not_thousands():
     page, clock = Page("p", document("x", "y")), Still()
-    bridge, live = await connected(page)
+    bridge, _live = await connected(page)
     await bridge.call("begin", cell="cell-1", run="r")
     sink = PageSink(bridge, "cell-1", "r", clock=clock)
     sink.emit(stream("0\n"))
@@ -146,7 +146,7 @@ async def test_a_burst_is_one_message_not_thousands():
 
 async def test_outputs_from_many_threads_arrive_whole():
     page = Page("p", document("x", "y"))
-    bridge, live = await connected(page)
+    _bridge, live = await connected(page)
     sink = await live.begin_run("cell-1")
     threads = [
         threading.Thread(target=lambda n=n: [sink.emit(stream(f"{n}-{i}\n")) for i in range(50)]) for n in range(4)
@@ -165,7 +165,7 @@ async def test_outputs_from_many_threads_arrive_whole():
 @pytest.mark.parametrize("lost", [{0}, {1}, {2}, {0, 2}], ids=str)
 async def test_a_lost_piece_is_made_good_at_the_latest_at_the_end(lost):
     page, clock = Page("p", document("x", "y")), Still()
-    bridge, live = await connected(page)
+    bridge, _live = await connected(page)
     await bridge.call("begin", cell="cell-1", run="r")
     page.lose = set(lost)
     sink = PageSink(bridge, "cell-1", "r", clock=clock)
@@ -192,7 +192,7 @@ async def test_a_page_that_asks_gets_all_outputs_again_while_the_code_runs():
 
 async def test_a_cell_deleted_while_it_ran_ends_with_its_outputs():
     page = Page("p", document("x", "y"))
-    bridge, live = await connected(page)
+    _bridge, live = await connected(page)
     sink = await live.begin_run("cell-1")
     sink.emit(stream("done\n"))
     del page.document.cells[1]
@@ -215,7 +215,7 @@ async def test_an_output_that_json_can_not_carry_never_reaches_the_code_that_pri
 
 async def test_the_record_goes_on_the_running_cell_with_its_number():
     page = Page("p", document("x"))
-    bridge, live = await connected(page)
+    _bridge, live = await connected(page)
     await live.set_record([display("the record")], 4)
     assert texts(page.document.cells[0].outputs) == ["the record"]
     assert page.document.cells[0].execution_count == 4
