@@ -51,6 +51,7 @@ class Capture:
         self._before: set[threading.Thread] = set()
         self._watchers: set[threading.Thread] = set()
         self._pipes: list[int] = []
+        self._child = (self._pid, "")  # what a forked child holds back of a line
 
     def __enter__(self) -> Self:
         shell = self._shell
@@ -60,6 +61,7 @@ class Capture:
                 self._patch_stream(name)
             self._patch(shell.display_pub, "publish", self._publish(shell.display_pub.publish))
             self._patch(shell.display_pub, "clear_output", self._clear_output(shell.display_pub.clear_output))
+            self._patch(shell, "showtraceback", self._surface(shell.showtraceback))
             self._patch(shell, "_showtraceback", self._show_traceback(shell._showtraceback))  # noqa: SLF001
             self._patch(shell, "ask_exit", self._refuse(getattr(shell, "ask_exit", None), KernelExitRefused(NO_EXIT)))
             self._patch(shell, "keepkernel_on_exit", getattr(shell, "keepkernel_on_exit", None))
@@ -111,7 +113,9 @@ class Capture:
             self._watchers.add(watcher)
             self._pipes.append(stream._fid)  # noqa: SLF001
         stream.flush()
-        write, flush = self._write(name, stream), self._flush(stream.flush)
+        # where ipykernel watches the descriptor, a forked child's text comes back to us through it
+        descriptor: int | None = getattr(stream, "_original_stdstream_fd", None)
+        write, flush = self._write(name, stream, descriptor), self._flush(stream.flush, descriptor)
         try:
             self._patch(stream, "write", write)
             self._patch(stream, "flush", flush)
@@ -119,14 +123,12 @@ class Capture:
             proxy = _Stream(stream, write, flush)
             self._patch(sys, name, proxy)
 
-    def _write(self, name: str, stream: Any) -> Callable[[str], int | None]:
-        original = stream.write
-        # where ipykernel watches the descriptor, a forked child's text comes back to us through it
-        descriptor = getattr(stream, "_original_stdstream_fd", None)
+    def _write(self, name: str, stream: Any, descriptor: int | None) -> Callable[[str], int | None]:
+        original, gate = stream.write, self._gate
 
         def write(text: str) -> int | None:
-            if os.getpid() != self._pid and descriptor is not None:
-                os.write(descriptor, clean(text).encode())
+            if descriptor is not None and os.getpid() != self._pid:
+                self._write_in_child(descriptor, text)
                 return len(text)
             if not self._mine():
                 return original(text)
@@ -134,19 +136,36 @@ class Capture:
                 raise TypeError(f"write() argument must be str, not {type(text).__name__}")
             if _EXIT_HINT in text and len(text) < 400:  # IPython's hint after SystemExit is no help to a model
                 return len(text)
-            with self._gate.held():
+            gate.hold()
+            try:
                 self._outputs.write(name, text)
+            finally:
+                gate.release()
             return len(text)
 
         return write
 
-    def _flush(self, original: Callable[[], None]) -> Callable[[], None]:
+    def _write_in_child(self, descriptor: int, text: str, *, end: bool = False) -> None:
+        """Write whole lines, so that those of several children do not mix."""
+        pid, held = self._child
+        held = held + text if pid == os.getpid() else text
+        if end or "\n" in held or len(held) > 4000:
+            os.write(descriptor, clean(held).encode())
+            held = ""
+        self._child = (os.getpid(), held)
+
+    def _flush(self, original: Callable[[], None], descriptor: int | None) -> Callable[[], None]:
         def flush() -> None:
             if os.getpid() != self._pid:
+                if descriptor is not None:
+                    self._write_in_child(descriptor, "", end=True)
                 return
             if self._mine():
-                with self._gate.held():
+                self._gate.hold()
+                try:
                     self._outputs.flush()
+                finally:
+                    self._gate.release()
             else:
                 original()
 
@@ -164,8 +183,11 @@ class Capture:
     # ── rich outputs ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _add(self, output: dict[str, Any]) -> None:
-        with self._gate.held():
+        self._gate.hold()
+        try:
             self._outputs.add(output)
+        finally:
+            self._gate.release()
 
     def _publish(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def publish(data: Any, metadata: Any = None, *args: Any, **options: Any) -> None:
@@ -233,6 +255,21 @@ class Capture:
                 value, lines = said, [*lines, said]
             self._add({"output_type": "error", "ename": etype.__name__, "evalue": clean(value),
                        "traceback": [clean(line) for line in lines]})  # fmt: skip
+
+        return show
+
+    def _surface(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Keep signals out of IPython while it formats a traceback, which may take long: it would show none."""
+
+        def show(*args: Any, **options: Any) -> Any:
+            if not self._mine():
+                return original(*args, **options)
+            self._gate.surfaced(sys.exc_info()[1])
+            self._gate.hold()
+            try:
+                return original(*args, **options)
+            finally:
+                self._gate.release()
 
         return show
 

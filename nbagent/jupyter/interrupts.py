@@ -45,6 +45,7 @@ class Gate:
         self._hold = 0
         self._deferred = False
         self._pid = os.getpid()
+        self._main = threading.main_thread().ident
         self._old: Any = None
         self._owns_signal = False
         self._ended = threading.Event()
@@ -87,16 +88,19 @@ class Gate:
         finally:
             self._armed = False
 
-    @contextlib.contextmanager
-    def held(self) -> Generator[None]:
-        """Put off a signal until the end of this block, so that outputs are not torn apart."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        self._hold += 1
-        try:
-            yield
-        finally:
+    def surfaced(self, error: BaseException | None) -> None:
+        """Say that `error` has come out of the code: if it is ours, what follows is bookkeeping, not to be hit again."""
+        if self._sent and isinstance(error, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
+            self._armed = False
+
+    def hold(self) -> None:
+        """Put off a signal until `release`, so that outputs are not torn apart."""
+        if threading.get_ident() == self._main:
+            self._hold += 1
+
+    def release(self) -> None:
+        """End a `hold`; a signal that came meanwhile takes effect now."""
+        if threading.get_ident() == self._main:
             self._hold -= 1
             if self._deferred and not self._hold:
                 self._deferred = False
@@ -127,7 +131,7 @@ class Gate:
         self.timed_out = self.timed_out or ours
         self.person = self.person or not ours
         if self._hold:
-            self._deferred = True
+            self._deferred = self._deferred or not self._sent
         else:
             self._raise()
 
@@ -136,6 +140,7 @@ class Gate:
         current = _current_task()
         if current is not None and current is not self.task:
             # A task or callback that the code left on the loop: KeyboardInterrupt there would end the kernel's loop.
+            self._sent += 1
             raise asyncio.CancelledError
         if not self._armed:
             return

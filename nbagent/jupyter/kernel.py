@@ -223,6 +223,7 @@ async def _owned(body: Body, gate: Gate, pid: int) -> _Report:
         report = _Report(error=type(stop).__name__, message="stopped")
     if os.getpid() != pid:
         # Code that forked and fell through: the child must not go on as a second kernel.
+        sys.stdout.flush()
         os._exit(0)
     return report
 

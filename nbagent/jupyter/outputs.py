@@ -231,7 +231,8 @@ class Outputs:
         if self._helper is None:
             self._helper = threading.Thread(target=self._beat, name="nbagent-outputs", daemon=True)
             self._helper.start()
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
 
     def _beat(self) -> None:
         pause = threading.Event()

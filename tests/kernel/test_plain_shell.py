@@ -1,0 +1,148 @@
+"""The kernel port over a plain IPython shell, as in a terminal: no ipykernel, standard streams that cannot be patched."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import io
+import sys
+from collections.abc import Iterator
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from nbagent.core.errors import Interrupted
+from nbagent.jupyter.interrupts import OWNER
+from nbagent.jupyter.kernel import ShellKernel
+from nbagent.jupyter.outputs import Outputs, clean_bundle
+
+
+@pytest.fixture
+def shell() -> Iterator[InteractiveShell]:
+    settings = Config()
+    settings.HistoryManager.enabled = False  # no database, no thread that writes it
+    made = InteractiveShell(config=settings)
+    yield made
+    made.atexit_operations()
+    atexit.unregister(made.atexit_operations)
+
+
+def text_file() -> io.TextIOWrapper:
+    """A standard stream whose methods cannot be replaced, as in a terminal."""
+    return io.TextIOWrapper(io.BytesIO(), write_through=True)
+
+
+async def test_streams_that_cannot_be_patched_are_captured_and_put_back(shell: InteractiveShell) -> None:
+    with contextlib.redirect_stdout(text_file()) as file:
+        ran = await ShellKernel(shell).run("print('hello')\n1 + 1", emit=lambda _: None, timeout=5)
+        assert sys.stdout is file
+        print("after")
+    assert [o["output_type"] for o in ran.outputs] == ["stream", "execute_result"]
+    assert file.buffer.getvalue() == b"after\n"
+
+
+async def test_each_output_is_emitted_as_it_is_kept(shell: InteractiveShell) -> None:
+    seen: list[dict] = []
+    ran = await ShellKernel(shell).run("print('a')\nprint('b')\n'c'", emit=seen.append, timeout=5)
+    assert "".join(o.get("text", "") for o in seen) == ran.outputs[0]["text"] == "a\nb\n"
+    assert seen[-1] == ran.outputs[-1]
+
+
+async def test_empty_code_runs_and_has_no_number(shell: InteractiveShell) -> None:
+    ran = await ShellKernel(shell).run("  \n", emit=lambda _: None, timeout=5)
+    assert (ran.status, ran.outputs, ran.number) == ("ok", (), None)
+
+
+async def test_a_cancelled_caller_sees_awaiting_code_end_first(shell: InteractiveShell) -> None:
+    started = asyncio.Event()
+    shell.user_ns.update(started=started, ended=[])
+    code = "import asyncio\nstarted.set()\ntry:\n    await asyncio.sleep(600)\nfinally:\n    ended.append(1)"
+    task = asyncio.create_task(ShellKernel(shell).run(code, emit=lambda _: None, timeout=None))
+    await asyncio.wait_for(started.wait(), 5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert shell.user_ns["ended"] == [1]
+    assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
+
+
+async def test_an_interrupt_that_the_code_catches_still_stops_the_agent(shell: InteractiveShell) -> None:
+    code = "import signal\nprint('part')\ntry:\n    signal.raise_signal(2)\nexcept KeyboardInterrupt:\n    done = True"
+    with pytest.raises(Interrupted) as stop:
+        await ShellKernel(shell).run(code, emit=lambda _: None, timeout=5)
+    assert stop.value.output == "part\n"
+    assert shell.user_ns["done"] is True
+
+
+async def test_two_runs_at_once_wait_for_each_other(shell: InteractiveShell) -> None:
+    kernel = ShellKernel(shell)
+    code = "import asyncio\nprint('{0}1')\nawait asyncio.sleep(0)\nprint('{0}2')"
+    first, second = await asyncio.gather(
+        *(kernel.run(code.format(name), emit=lambda _: None, timeout=5) for name in "ab")
+    )
+    assert [r.outputs[0]["text"] for r in (first, second)] == ["a1\na2\n", "b1\nb2\n"]
+
+
+async def test_the_context_of_the_caller_is_not_marked(shell: InteractiveShell) -> None:
+    await ShellKernel(shell).run("1", emit=lambda _: None, timeout=5)
+    assert OWNER.get() is None
+
+
+async def test_scratch_sees_copies_and_the_person_keeps_theirs(shell: InteractiveShell) -> None:
+    shell.user_ns.update(value=1, items=[1])
+    ran = await ShellKernel(shell).scratch("value = 2; items.append(value); extra = 3; value", timeout=5)
+    assert ran.outputs[0]["data"]["text/plain"] == "2"
+    assert shell.user_ns["value"] == 1
+    assert shell.user_ns["items"] == [1, 2]
+    assert "extra" not in shell.user_ns
+
+
+async def test_a_semicolon_keeps_a_scratch_value_quiet(shell: InteractiveShell) -> None:
+    assert (await ShellKernel(shell).scratch("1 + 1;", timeout=5)).outputs == ()
+
+
+async def test_what_emit_prints_is_no_output_of_the_code(shell: InteractiveShell) -> None:
+    with contextlib.redirect_stdout(text_file()) as file:
+        ran = await ShellKernel(shell).run("print('x')", emit=lambda _: print("debug"), timeout=5)
+    assert ran.outputs[0]["text"] == "x\n"
+    assert b"debug" in file.buffer.getvalue()
+
+
+def test_too_many_rich_outputs_are_counted_and_errors_stay() -> None:
+    outputs = Outputs(None)
+    for n in range(700):
+        outputs.add({"output_type": "display_data", "data": {"text/plain": str(n)}, "metadata": {}})
+    outputs.add({"output_type": "error", "ename": "E", "evalue": "", "traceback": []})
+    kept = outputs.close()
+    assert sum(o["output_type"] == "display_data" for o in kept) == 500
+    assert sum(o["output_type"] == "error" for o in kept) == 1
+    assert kept[-1]["text"] == "[200 more outputs left out]\n"
+
+
+def test_an_error_after_a_flood_stands_after_its_tail() -> None:
+    outputs = Outputs(None)
+    outputs.write("stdout", "x" * 3_000_000)
+    outputs.add({"output_type": "error", "ename": "E", "evalue": "", "traceback": []})
+    assert [o["output_type"] for o in outputs.close()] == ["stream", "error"]
+
+
+def test_a_clear_that_waits_clears_at_the_next_output() -> None:
+    outputs = Outputs(None)
+    outputs.write("stdout", "old")
+    outputs.add({"output_type": "clear_output", "wait": True})
+    outputs.write("stdout", "new")
+    assert [o["text"] for o in outputs.close()] == ["new"]
+
+
+def test_bundles_become_json() -> None:
+    bundle = clean_bundle({"image/png": b"\x00\x01", "text/plain": "a\ud800", "application/json": {"k": (1, object())}})
+    assert bundle == {"image/png": "AAE=", "text/plain": "a�", "application/json": {"k": [1, "<object>"]}}
+
+
+def test_representations_of_excess_size_are_left_out() -> None:
+    bundle = clean_bundle({"text/html": "h" * 3_000_000, "text/plain": "p" * 3_000_000})
+    assert "text/html" not in bundle
+    assert len(bundle["text/plain"]) < 60_000
+    assert "characters left out" in bundle["text/plain"]

@@ -1,0 +1,363 @@
+"""The agent's code in a real kernel: what reaches its cell, what does not leak, and that the kernel lives on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.kernel.conftest import RealKernel, error, stream
+
+pytestmark = pytest.mark.kernel
+
+
+def valid(outputs: list) -> bool:
+    cell = nbformat.v4.new_code_cell("x", outputs=[nbformat.from_dict(o) for o in outputs])
+    nbformat.validate(nbformat.v4.new_notebook(cells=[cell]))
+    return True
+
+
+def test_outputs_come_in_order_and_none_reaches_the_agents_cell(real_kernel: RealKernel) -> None:
+    ran = real_kernel.agent(
+        "import sys, os\nprint('one')\nprint('two', file=sys.stderr)\ndisplay({'text/plain': 'three'}, raw=True)\n"
+        "print('four')\n'five'"
+    )
+    kinds = [o["output_type"] for o in ran["outputs"]]
+    assert kinds == ["stream", "stream", "display_data", "stream", "execute_result"]
+    assert ran["status"] == "ok"
+    assert ran["leaked"] == []
+    assert valid(ran["outputs"])
+    assert "".join(o.get("text", "") for o in ran["shown"]) == "one\ntwo\nfour\n"
+
+
+def test_printed_text_is_shown_while_synchronous_code_runs(real_kernel: RealKernel) -> None:
+    real_kernel.run(
+        "got = {word: threading.Event() for word in ('first', 'second', 'third')}\n"
+        "def emit(output):\n    [event.set() for word, event in got.items() if word in output.get('text', '')]"
+    )
+    code = "for w in got:\n    print(w)\n    assert got[w].wait(5), w"
+    real_kernel.run(f"await agent({code!r}, emit=emit)")
+    assert real_kernel.ran()["status"] == "ok"
+
+
+def test_what_other_code_prints_meanwhile_stays_in_the_agents_cell(real_kernel: RealKernel) -> None:
+    reply = real_kernel.run(
+        "async def ticker():\n    while True:\n        print('mine'); await asyncio.sleep(0.05)\n"
+        "t = asyncio.ensure_future(ticker())\n"
+        "await agent('import asyncio\\nfor _ in range(3):\\n  print(\"yours\")\\n  await asyncio.sleep(0.1)')\n"
+        "t.cancel()"
+    )
+    assert set(reply.text.split()) == {"mine"}
+    assert set(stream(real_kernel.ran()).split()) == {"yours"}
+
+
+def test_threads_of_the_code_are_captured_and_older_threads_are_not(real_kernel: RealKernel) -> None:
+    real_kernel.run(
+        "go, done = threading.Event(), threading.Event()\n"
+        "def old():\n    go.wait(20); print('old thread'); done.set()\nthreading.Thread(target=old).start()"
+    )
+    ran = real_kernel.agent(
+        "def new(): print('new thread')\nw = threading.Thread(target=new); w.start(); w.join(); go.set(); done.wait(5)"
+    )
+    assert stream(ran) == "new thread\n"
+
+
+def test_descriptors_of_child_processes_are_captured(real_kernel: RealKernel) -> None:
+    ran = real_kernel.agent("import subprocess, os\nsubprocess.run(['echo', 'child'])\nos.write(1, b'raw\\n');")
+    assert sorted(stream(ran).split()) == ["child", "raw"]
+    assert ran["leaked"] == []
+
+
+def test_errors_are_shown_once_with_their_traceback(real_kernel: RealKernel) -> None:
+    for code, name in [("1/0", "ZeroDivisionError"), ("def f(:", "SyntaxError"), ("return 3", "SyntaxError")]:
+        ran = real_kernel.agent(code)
+        assert (ran["status"], error(ran)["ename"]) == ("error", name)
+        assert len(ran["outputs"]) == 1
+        assert error(ran)["traceback"]
+        assert ran["leaked"] == []
+
+
+def test_a_failing_repr_is_an_error_although_ipython_calls_it_success(real_kernel: RealKernel) -> None:
+    ran = real_kernel.agent("class Bad:\n    def __repr__(self): raise ValueError('no')\nBad()")
+    assert (ran["status"], error(ran)["ename"]) == ("error", "ValueError")
+
+
+def test_a_failure_of_agent_code_does_not_fail_the_agents_cell(real_kernel: RealKernel) -> None:
+    reply = real_kernel.run("await agent('1/0')\n'went on'")
+    assert reply.content["status"] == "ok"
+    assert reply.outputs[0]["data"]["text/plain"] == "'went on'"
+
+
+def test_figures_are_shown_once_each(real_kernel: RealKernel) -> None:
+    setup = "%matplotlib inline\nimport matplotlib.pyplot as plt\n"
+    two = real_kernel.agent(setup + "plt.figure(); plt.plot([1, 2]); plt.figure(); plt.plot([2, 1]); None")
+    assert sum("image/png" in o.get("data", {}) for o in two["outputs"]) == 2
+    assert two["leaked"] == []
+    last = real_kernel.agent("fig, ax = plt.subplots(); ax.plot([1, 3])\nfig")
+    assert sum("image/png" in o.get("data", {}) for o in last["outputs"]) == 1
+    seen = real_kernel.look("plt.plot([3, 1]);")
+    assert sum("image/png" in o.get("data", {}) for o in seen["outputs"]) == 1
+    assert seen["leaked"] == []
+
+
+def test_displays_are_updated_and_cleared(real_kernel: RealKernel) -> None:
+    ran = real_kernel.agent(
+        "from IPython.display import clear_output\nprint('gone')\nclear_output()\n"
+        "h = display('old', display_id=True)\nh.update('new')"
+    )
+    assert [o["data"]["text/plain"] for o in ran["outputs"]] == ["'new'"]
+    assert [o.get("_update", False) for o in ran["shown"] if "data" in o] == [False, True]
+    assert ran["leaked"] == []
+    assert valid(ran["outputs"])
+
+
+# ── stopping ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_interrupt_stops_an_endless_loop_within_a_second_and_the_kernel_lives(real_kernel: RealKernel) -> None:
+    cell = real_kernel.start(
+        "from nbagent.core.errors import Interrupted\n"
+        "def tell(o): get_ipython().kernel and print('started') if 'go' in o.get('text', '') else None\n"
+        "try:\n    await agent('print(\"go\")\\nwhile True: pass', timeout=None, emit=tell)\n"
+        "except Interrupted as stop:\n    print('interrupted with', stop.output)"
+    )
+    real_kernel.until_output(cell)
+    at = time.monotonic()
+    real_kernel.manager.interrupt_kernel()
+    reply = real_kernel.finish(cell)
+    assert time.monotonic() - at < 1
+    assert "interrupted with go" in reply.text
+    assert real_kernel.alive
+
+
+def test_an_interrupt_of_awaiting_code_cancels_the_cell_and_leaves_no_task(real_kernel: RealKernel) -> None:
+    cell = real_kernel.start(
+        "async def ticking():\n    while True: await asyncio.sleep(0.1)\n"
+        "tick = asyncio.ensure_future(ticking())\n"
+        "asyncio.get_running_loop().call_later(0.3, print, 'the code awaits')\n"
+        "try:\n    await agent('await asyncio.sleep(600)', timeout=None)\n"
+        "finally:\n    tick.cancel()"
+    )
+    real_kernel.until_output(cell)
+    at = time.monotonic()
+    real_kernel.manager.interrupt_kernel()
+    reply = real_kernel.finish(cell)
+    assert time.monotonic() - at < 2
+    assert reply.error == "CancelledError"
+    assert real_kernel.value("[t.get_name() for t in asyncio.all_tasks() if t.get_name() == 'nbagent-code']") == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while True: pass",
+        "time.sleep(60)",
+        "await asyncio.sleep(60)",
+        "await asyncio.sleep(0)\nwhile True: pass",
+        "!sleep 60",
+        "import subprocess; subprocess.run(['sleep', '60'])",
+        "while True:\n    try: time.sleep(60)\n    except KeyboardInterrupt: pass",
+        "async def f():\n    while True: pass\nawait asyncio.create_task(f())",
+    ],
+)
+def test_the_time_limit_stops_code(real_kernel: RealKernel, code: str) -> None:
+    ran = real_kernel.agent("print('begun')\n" + code, limit=0.4)
+    assert ran["status"] == "timeout"
+    assert stream(ran) == "begun\n"
+    assert ran["seconds"] < 4
+    assert "time limit is 0.4 s" in ran["note"]
+    assert "the time limit of 0.4 s was reached" in error(ran)["evalue"]
+    assert ran["leaked"] == []
+    assert real_kernel.alive
+
+
+def test_the_time_limit_never_hits_what_runs_afterwards(real_kernel: RealKernel) -> None:
+    reply = real_kernel.run(
+        "end = time.monotonic() + 1.5; n = 0\n"
+        "while time.monotonic() < end:\n    await agent('time.sleep(0.005)', timeout=0.005); n += 1\n"
+        "print('all', n > 3)"
+    )
+    assert reply.text == "all True\n"
+    assert real_kernel.run("time.sleep(0.3)").error == ""
+
+
+def test_an_interrupt_handler_and_every_patch_are_put_back(real_kernel: RealKernel) -> None:
+    state = (
+        "[repr(x) for x in (sys.stdout.__dict__.keys() & {'write', 'flush'}, sys.displayhook, builtins.input.__qualname__,"
+        " vars(get_ipython()).keys() & {'_showtraceback', 'ask_exit', 'system', 'reset', 'keepkernel_on_exit'},"
+        " vars(get_ipython().display_pub).keys() & {'publish', 'clear_output'}, get_ipython().display_trap.hook,"
+        " signal.getsignal(signal.SIGINT), [t.name for t in threading.enumerate() if 'nbagent' in t.name])]"
+    )
+    real_kernel.run("import sys, builtins, signal, getpass")
+    before = real_kernel.value(state)
+    for code in ("print(1)", "1/0", "while True: pass", "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"):
+        real_kernel.agent(code, limit=0.3)
+        real_kernel.look(code, limit=0.3)
+    assert real_kernel.value(state) == before
+
+
+# ── the kernel lives on ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("code", ["exit()", "quit", "exit(keep_kernel=True)", "get_ipython().ask_exit()"])
+def test_exit_and_quit_are_refused_and_the_kernel_survives(real_kernel: RealKernel, code: str) -> None:
+    ran = real_kernel.agent(code)
+    assert ran["status"] == "error"
+    assert "would end the person's kernel" in error(ran)["evalue"]
+    # the kernel would stop its loop 0.1 s later
+    assert real_kernel.run("await asyncio.sleep(0.3)").error == ""
+    assert real_kernel.alive
+    assert real_kernel.value("[get_ipython().exit_now, get_ipython().keepkernel_on_exit]") == [False, None]
+
+
+@pytest.mark.parametrize("code", ["import sys; sys.exit(3)", "raise SystemExit"])
+def test_sys_exit_stops_the_code_and_nothing_else(real_kernel: RealKernel, code: str) -> None:
+    ran = real_kernel.agent(code + "\nprint('not reached')")
+    assert (ran["status"], error(ran)["ename"]) == ("error", "SystemExit")
+    assert "the person's kernel lives on" in error(ran)["evalue"]
+    assert stream(ran) == stream(ran, "stderr") == ""
+    assert real_kernel.alive
+
+
+def test_input_and_getpass_fail_at_once_and_name_the_tool_to_ask_with(real_kernel: RealKernel) -> None:
+    for code in ("input('name?')", "import getpass; getpass.getpass()"):
+        ran = real_kernel.agent(code)
+        assert error(ran)["ename"] == "EOFError"
+        assert "ask_user" in error(ran)["evalue"]
+
+
+def test_shell_lines_have_no_stdin_and_their_output_and_code_arrive(real_kernel: RealKernel) -> None:
+    ran = real_kernel.agent("!cat\nword = 'braces'\n!echo {word} $word; echo err >&2; exit 3\nprint(_exit_code)")
+    assert ran["status"] == "ok"
+    assert stream(ran) == "braces braces\nerr\n3\n"
+    assert stream(real_kernel.agent("files = !echo a; echo b\nprint(files)")) == "['a', 'b']\n"
+
+
+def _group_of(stat: Path) -> int:
+    try:
+        state, _, group, *_ = stat.read_text().rpartition(")")[2].split()
+        return int(group) if state != "Z" else 0  # ended, and not yet collected by init
+    except (OSError, ValueError):
+        return 0
+
+
+def test_a_stopped_shell_line_leaves_no_grandchild(real_kernel: RealKernel) -> None:
+    ran = real_kernel.agent("!echo $$; sh -c 'sleep 60 | cat'", limit=0.5)
+    group = int(stream(ran))
+    assert ran["status"] == "timeout"
+    assert not [p for p in Path("/proc").glob("[0-9]*/stat") if _group_of(p) == group]
+
+
+def test_a_forked_child_prints_once_and_does_not_go_on_as_a_second_kernel(real_kernel: RealKernel) -> None:
+    ran = real_kernel.agent(
+        "import os\nprint('before')\npid = os.fork()\nprint('child' if pid == 0 else 'parent')\n"
+        "pid and print('status', os.waitpid(pid, 0)[1])"
+    )
+    assert sorted(stream(ran).split()) == ["0", "before", "child", "parent", "status"]
+    assert real_kernel.alive
+
+
+def test_a_process_pool_prints_into_the_cell(real_kernel: RealKernel) -> None:
+    ran = real_kernel.agent(
+        "import multiprocessing as mp\ndef work(n): print('worker', n); return n * n\n"
+        "with mp.get_context('fork').Pool(2) as pool: print(pool.map(work, [1, 2]))"
+    )
+    assert sorted(stream(ran).splitlines()) == ["[1, 4]", "worker 1", "worker 2"]
+    assert ran["leaked"] == []
+
+
+def test_a_nested_agent_cell_is_refused(real_kernel: RealKernel) -> None:
+    for code in ("%%agent\ndo it", "# hello\n\n  %agent status"):
+        ran = real_kernel.agent(code)
+        assert ran["status"] == "error"
+        assert "cannot start another agent" in error(ran)["evalue"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print('x' * 50_000_000)",
+        "for i in range(1_000_000): print(i)",
+        "print('head')\nfor _ in range(10): print('y' * 10_000_000)\nprint('tail')",
+    ],
+)
+def test_a_flood_of_output_is_cut_in_the_middle_and_counted(real_kernel: RealKernel, code: str) -> None:
+    ran = real_kernel.agent(code, limit=60)
+    text = stream(ran)
+    assert ran["status"] == "ok"
+    assert len(text) < 1_200_000
+    assert "of output left out here" in text
+    assert text.endswith(("x\n", "999999\n", "tail\n"))
+    assert sum(len(o.get("text", "")) for o in ran["shown"]) == len(text)
+    assert ran["leaked"] == []
+
+
+# ── counts, history, namespace ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_cells_count_on_and_the_agents_reply_keeps_its_own_number(real_kernel: RealKernel) -> None:
+    real_kernel.run(
+        "from nbagent.jupyter.counts import CellNumber\nnumbers = CellNumber(get_ipython()); numbers.install()"
+    )
+    before = real_kernel.run("1").content["execution_count"]
+    reply = real_kernel.run("mine = numbers.keep()\nawait agent('6 * 7')\nawait agent('1/0')\n'end'")
+    assert reply.content["execution_count"] == before + 1
+    assert real_kernel.value("[mine, ran.number]") == [before + 1, before + 3]
+    failed = real_kernel.run("numbers.keep()\nawait agent('1')\nraise ValueError")
+    assert failed.content["execution_count"] == before + 5
+    plain = real_kernel.run(f"Out[{before + 2}]")
+    assert plain.outputs[0]["data"]["text/plain"] == "42"
+    assert plain.content["execution_count"] == before + 7
+    real_kernel.run("numbers.remove()")
+    assert real_kernel.value("'do_execute' in vars(get_ipython().kernel)") is False
+
+
+def test_a_scratch_run_leaves_the_session_as_it_was(real_kernel: RealKernel) -> None:
+    real_kernel.run("df = [1, 2]; keep = 'kept'\ndef mine(): return keep")
+    real_kernel.run("'the last value'")
+    state = "[get_ipython().execution_count, len(In), len(Out), sorted(n for n in dir() if n[0] != '_')]"
+    real_kernel.run("import sys")
+    before = real_kernel.value(state)
+    ran = real_kernel.look(
+        "import colorsys\nkeep = 'rebound'; new = 1; df2 = df\ndel df\n%time timed = 1\nlines = !echo hi\n"
+        "def f(): return new\nprint(f(), mine(), timed, lines)\nawait asyncio.sleep(0)\nf() + 1"
+    )
+    assert stream(ran).splitlines()[-1] == "1 kept 1 ['hi']"
+    assert ran["outputs"][-1]["data"]["text/plain"] == "2"
+    assert ran["number"] is None
+    assert ran["leaked"] == []
+    after = real_kernel.value(state)
+    cells = 2  # the awaited cell itself, and the one that read `ran`
+    assert [after[0] - before[0] - 1, after[1] - before[1] - 1] == [cells, cells]
+    assert set(after[3]) - set(before[3]) <= {"ran"}
+    assert real_kernel.value("[df, keep]") == [[1, 2], "kept"]
+
+
+def test_a_scratch_run_changes_objects_in_place_and_refuses_reset(real_kernel: RealKernel) -> None:
+    real_kernel.run("items = [1]")
+    real_kernel.look("items.append(2)")
+    assert real_kernel.value("items") == [1, 2]
+    assert error(real_kernel.look("%reset -f"))["evalue"].startswith("%reset is not available")
+    assert real_kernel.value("items") == [1, 2]
+
+
+def test_a_failed_run_keeps_no_big_object_alive(real_kernel: RealKernel) -> None:
+    real_kernel.run("import gc, weakref\nclass Big: pass")
+    code = "def hold():\n    global ref\n    big = Big(); ref = weakref.ref(big); raise ValueError('x')\nhold()"
+    assert real_kernel.agent(code)["status"] == "error"
+    assert real_kernel.value("[gc.collect() * 0, ref() is None]") == [0, True]
+    real_kernel.run("held = []")
+    real_kernel.look("tmp = Big(); held.append(weakref.ref(tmp)); 1/0")
+    assert real_kernel.value("[gc.collect() * 0, held[0]() is None]") == [0, True]
+
+
+def test_the_namespace_holds_the_persons_variables_only(real_kernel: RealKernel) -> None:
+    real_kernel.run("person = 1; _private = 2")
+    names = real_kernel.value("sorted(kernel_under_test.namespace())")
+    assert "person" in names
+    assert not {"In", "Out", "exit", "quit", "get_ipython", "_private", "_"} & set(names)
+    real_kernel.run("0\nexit = 'a name of mine'")
+    assert "exit" in real_kernel.value("sorted(kernel_under_test.namespace())")
+    real_kernel.run("del exit")
