@@ -26,8 +26,9 @@ _REAP = 2.0  # seconds in which killed processes must be gone
 class Finished:
     """How a command ended. `code` is None if it was stopped by the time limit.
 
-    `left_out` is how many bytes in the middle were not kept; `background` says that children still held the output and
-    were stopped; `survivors` are processes of the group that could not be killed.
+    `left_out` is how many bytes in the middle were not kept; `background` says that children still held the output when
+    the command ended; `survivors` are processes of its group that could not be killed, and `escaped` says that one
+    outside of the group (setsid) goes on and still holds the output.
     """
 
     output: str
@@ -36,6 +37,7 @@ class Finished:
     left_out: int = 0
     background: bool = False
     survivors: tuple[int, ...] = ()
+    escaped: bool = False
 
 
 class _Kept:
@@ -98,9 +100,7 @@ async def run_command(
     finally:
         survivors = _end_group(process)
         for thread in threads:
-            thread.join(_REAP if not survivors else 0)
-        if not threads[0].is_alive() and process.stdout is not None:
-            process.stdout.close()
+            thread.join(_DRAIN)
     return Finished(
         output=kept.text(),
         code=None if timed_out else process.returncode,
@@ -108,6 +108,7 @@ async def run_command(
         left_out=kept.left_out,
         background=background,
         survivors=survivors,
+        escaped=threads[0].is_alive(),
     )
 
 
@@ -136,7 +137,7 @@ def _teller(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> Callable[[
 
 def _read(process: subprocess.Popen[bytes], kept: _Kept, tell: Callable[[], None]) -> None:
     assert process.stdout is not None
-    with contextlib.suppress(OSError, ValueError):  # closed under us: what was read counts
+    with process.stdout, contextlib.suppress(OSError):  # what was read until then counts
         while data := os.read(process.stdout.fileno(), 65_536):
             kept.add(data)
     tell()

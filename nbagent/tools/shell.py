@@ -95,7 +95,9 @@ def _result(done: Finished, timeout: float) -> Result:
         head, summary = f"killed by signal {-done.code} after {done.seconds:.1f} s", f"signal {-done.code}"
     else:
         head, summary = f"exit code {done.code} after {done.seconds:.1f} s", f"exit {done.code}"
-    if done.background:
+    if done.escaped:
+        head += "; a process that left the command's group still runs"
+    elif done.background:
         head += "; processes that it had left in the background were stopped"
     if done.survivors:
         head += f"; these processes could not be stopped: {', '.join(map(str, done.survivors))}"

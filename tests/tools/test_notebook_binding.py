@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbagent.core.errors import NotebookError, ToolError
@@ -179,6 +179,7 @@ async def test_where_edits_are_only_proposed_nothing_runs_and_that_is_said():
 # ── any order of things ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from(["", "intro", "load", "end"]), max_size=12))
 async def test_added_cells_stand_in_the_order_in_which_they_were_added(anchors):
     desk = Desk()
@@ -205,6 +206,7 @@ async def test_added_cells_stand_in_the_order_in_which_they_were_added(anchors):
     assert len(every) == len(set(every))
 
 
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from(["read", "person", "agent", "run"]), max_size=12))
 async def test_the_agent_never_overwrites_or_runs_what_it_has_not_seen(steps):
     desk = Desk()

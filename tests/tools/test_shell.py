@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -89,6 +90,15 @@ async def test_what_a_command_leaves_in_the_background_is_stopped_and_told(call,
     assert "background were stopped" in said
     assert "done" in said
     assert not alive(int((tmp_path / "pid").read_text()))
+
+
+async def test_a_process_that_left_the_group_is_told_and_not_waited_for(call, tmp_path):
+    os.mkfifo(tmp_path / "ready")
+    command = "setsid sh -c 'echo $$ > ready; exec sleep 1000' & cat ready > pid"
+    try:
+        assert "still runs" in await call.text("shell", command=command, timeout=20)
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 async def test_a_child_that_closed_its_output_is_stopped_too(call, tmp_path):
