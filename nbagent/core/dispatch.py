@@ -67,7 +67,7 @@ async def act(run: Run) -> AsyncGenerator[Event]:
             CallDecided,
             call_id=ready.id, name=ready.tool.name, input=ready.given, action=decision.action, rule=decision.rule,
         )  # fmt: skip
-        together = decision.action == "allow" and ready.tool.kind(ready.given) is Kind.READ
+        together = decision.action == "allow" and decision.kind is Kind.READ
         if together:
             side_by_side.append(ready)
             continue

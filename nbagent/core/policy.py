@@ -92,10 +92,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What happens to a call, and which rule or mode says so, as a person would read it."""
+    """What happens to a call of `kind`, and which rule or mode says so, as a person would read it.
+
+    The kind is asked of the tool once a decision: tools bind what runs to what they saw then.
+    """
 
     action: Action
     rule: str
+    kind: Kind
 
 
 class Gate(Protocol):
@@ -159,16 +163,16 @@ class Policy:
         kind, subject = tool.kind(given), tool.subject(given)
         by_action = {a: [r for r in self.rules if r.action == a and r.matches(tool, subject)] for a in ("deny", "ask")}
         if by_action["deny"]:
-            return Decision("deny", f"rule: deny {by_action['deny'][0]}")
+            return Decision("deny", f"rule: deny {by_action['deny'][0]}", kind)
         if by_action["ask"]:
             quiet = self._mode is Mode.DONT_ASK
-            return Decision("deny" if quiet else "ask", f"rule: ask {by_action['ask'][0]}")
+            return Decision("deny" if quiet else "ask", f"rule: ask {by_action['ask'][0]}", kind)
         by_mode = TABLE[kind][self._mode]
         said = f"mode {self._mode}: {kind} → {by_mode}"
         final = by_mode == "allow" or (by_mode == "deny" and self._mode is not Mode.DONT_ASK)
         if not final and (rule := self._allowing(tool, subject, kind)):
-            return Decision("allow", f"rule: allow {rule}")
-        return Decision(by_mode, said)
+            return Decision("allow", f"rule: allow {rule}", kind)
+        return Decision(by_mode, said, kind)
 
     def _allowing(self, tool: Tool, subject: str, kind: Kind) -> Rule | None:
         for rule in self.rules:
