@@ -75,7 +75,8 @@ def item_html(item: Item) -> str:
             return _wrap(item, "question", _question(item))
         case NoteItem():
             icon = "i" if item.level == "info" else "!"
-            return _wrap(item, "note", f"<b>{icon} Note</b> {_said(item.text)}")
+            level = f'data-level="{escape(item.level)}"'
+            return _wrap(item, "note", f"<b>{icon} Note</b> {_said(item.text)}", level)
         case RetryItem():
             wait = f"Trying again in {duration(item.wait)} (try {item.attempt} of {item.limit}): {_said(item.why)}"
             return _wrap(item, "note", f"<b>↻ Retry</b> {wait}")
@@ -252,7 +253,8 @@ def arguments_html(given: Json, preview: Json, *, whole: bool = False, paint: Pa
         text = text if whole else one_line(text, 200)
         rows.append(f"<span><b>{visible(name, paint.attr('ctl'))}</b> "
                     f"<code>{visible(text, paint.attr('ctl'))}</code></span>")  # fmt: skip
-    return f'<div class="nbagent-args">{separator.join(rows)}</div>' if rows else ""
+    look = ' class="nbagent-args"' if paint.styles is None else ""
+    return f"<div{look}>{separator.join(rows)}</div>" if rows else ""
 
 
 # ── asking, and the end ──────────────────────────────────────────────────────────────────────────────────────────────

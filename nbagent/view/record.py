@@ -42,6 +42,9 @@ ANSWER_LIMIT = 30_000
 PROMPT_LIMIT = 2_000
 OUTPUT_LIMIT = 3_000
 CODE_LIMIT = 6_000
+MISSES = 5
+"""Steps that did not fit whole after which the others are not even tried: drawing them takes time."""
+
 PLAIN_STEPS = 200
 """Steps that are listed one by one in the Markdown and plain text of a record."""
 
@@ -121,18 +124,21 @@ def _words(text: str) -> str:
 def _steps(items: list[Item], room: int) -> list[str]:
     """Return the steps as HTML in at most `room` characters: bodies go first, then lines."""
     images = _kept_images(items, min(IMAGE_LIMIT, room * 2 // 3))
-    room -= sum(len(uri) + 100 for uris in images.values() for uri in uris if uri)
+    room -= sum(len(uri) + 100 for uris in images.values() for uri in uris)
     shown: list[str] = []
+    misses = 0
     for place, item in enumerate(items):
         kept = images.get(item.key, [])
-        whole = _step(item, kept)
-        if len(whole) - sum(len(uri) for uri in kept) > room:
-            # Kept images are paid for already; without its body a step is one line.
-            whole = f"<p>{escape(_line(item))}</p>" if isinstance(item, CallItem) else ""
-        if len(whole) - sum(len(uri) for uri in kept if uri in whole) > room:
+        whole = _step(item, kept) if misses < MISSES or any(kept) else ""
+        size = len(whole) - sum(len(uri) for uri in kept)  # kept images are paid for already
+        if not whole or size > room:
+            misses += bool(whole)
+            whole = f"<p>{escape(_line(item))}</p>" if isinstance(item, CallItem) and not item.discarded else ""
+            size = len(whole)
+        if size > room:
             shown.append(f"<p><i>… {count(len(items) - place, 'more step')} left out: the record is full.</i></p>")
             break
-        room -= len(whole) - sum(len(uri) for uri in kept if uri in whole)
+        room -= size
         shown.append(whole)
     return [part for part in shown if part]
 

@@ -80,7 +80,7 @@ class AgentView:
         self.timeline = Timeline(head={**self._head, "elapsed": 0.0})
         self.timeline.on_msg(lambda _widget, content, _buffers: self._post(self._from_page, content))
         self._stop = _button("Stop", "nbagent-stop", lambda: self._post(self._stopped), icon="stop")
-        self._errors = ipywidgets.HTML()
+        self._errors = ipywidgets.HTML(layout={"display": "none"})
         self._asks = ipywidgets.VBox()
         self._asks.add_class("nbagent-asks")
         self._cards: dict[str, ApprovalCard | QuestionCard] = {}
@@ -201,6 +201,7 @@ class AgentView:
         try:
             action(*args)
         except Exception as error:  # noqa: BLE001  (the one boundary of button callbacks)
+            self._errors.layout.display = None
             text = html.label(f"{type(error).__name__}: {error}", 300)
             self._errors.value = (
                 f'<div class="nbagent-error" role="alert">✗ The answer could not be taken and counts as Deny '

@@ -11,14 +11,14 @@ from nbagent.core.events import Event, Reason, State, Status
 from nbagent.core.messages import Usage, image_block, text_block
 from nbagent.core.ports import Approval, Preview
 
-CODE = '''import matplotlib.pyplot as plt
+CODE = """import matplotlib.pyplot as plt
 
 # One point a bird, one colour a species
 fig, ax = plt.subplots(figsize=(6, 4))
 for name, part in clean.groupby("species"):
     ax.scatter(part["bill_length_mm"], part["bill_depth_mm"], label=name, s=14)
 ax.set(xlabel="bill length (mm)", ylabel="bill depth (mm)")
-ax.legend()'''
+ax.legend()"""
 WRONG = 'clean = penguins.dropna(subset=["bill_len"])\nclean.shape'
 RIGHT = 'clean = penguins.dropna(subset=["bill_length_mm", "bill_depth_mm"])\nclean.shape'
 TRACE = "KeyError                                  Traceback (most recent call last)\n----> 1 clean = penguins.dropna(subset=[\"bill_len\"])\n\nKeyError: ['bill_len']"
@@ -90,7 +90,9 @@ class Script:
              offers: tuple[str, ...]) -> None:  # fmt: skip
         self.state = State.ACT
         self.add(ev.CallDecided, call_id=call_id, name=tool, input=given, action="ask", rule="mode default")
-        approval = Approval(call_id, tool, title, given, preview, "This runs code in your kernel.", offers, "penguins.ipynb")
+        approval = Approval(
+            call_id, tool, title, given, preview, "This runs code in your kernel.", offers, "penguins.ipynb"
+        )
         self.add(ev.ApprovalAsked, call_id=call_id, approval=approval.to_json())
 
     def answered(self, call_id: str, *, approved: bool = True, words: str = "", rule: str = "") -> None:
@@ -113,7 +115,11 @@ def penguins() -> list[Event]:
           prompt="Which penguin species differ most in bill shape? Clean the data first, show me one plot.",
           notebook="penguins.ipynb")  # fmt: skip
     s.think()
-    s.stream(0, "The person wants a comparison of bill shape.\nFirst look at what is there, then clean, then plot.", ev.ThinkingDelta)
+    s.stream(
+        0,
+        "The person wants a comparison of bill shape.\nFirst look at what is there, then clean, then plot.",
+        ev.ThinkingDelta,
+    )
     s.stream(1, "I look at your variables first.")
     s.writes(2, "c1", "list_variables", {})
     s.replied({"c1": {}})
@@ -154,7 +160,9 @@ def penguins() -> list[Event]:
     s.ends("c4", "add_cell", text_block("In [5]"), image_block("image/png", plot()), summary="1 image", seconds=1.4,
            cells=("x2",))  # fmt: skip
     given = {"command": "pip install seaborn"}
-    s.asks("c5", "shell", "shell pip install seaborn", given, Preview("command", "pip install seaborn"), ("shell(pip *)",))
+    s.asks(
+        "c5", "shell", "shell pip install seaborn", given, Preview("command", "pip install seaborn"), ("shell(pip *)",)
+    )
     s.answered("c5", approved=False, words="no installs, please: matplotlib is enough")
     s.ends("c5", "shell", text_block("The person denied this call and says: no installs, please"), status=Status.DENIED,
            seconds=0.0)  # fmt: skip

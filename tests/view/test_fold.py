@@ -17,7 +17,11 @@ from tests.view.events_fixture import penguins, until
 
 IDS = st.sampled_from(["a", "b", ""])
 TEXT = st.text(max_size=6)
-JSON = st.dictionaries(st.sampled_from(["type", "text", "input", "id", "preview", "tool"]), st.one_of(st.none(), TEXT, st.integers()), max_size=3)
+JSON = st.dictionaries(
+    st.sampled_from(["type", "text", "input", "id", "preview", "tool"]),
+    st.one_of(st.none(), TEXT, st.integers()),
+    max_size=3,
+)
 BLOCKS = st.lists(JSON, max_size=3).map(tuple)
 FIELDS = {
     "run_id": IDS, "session_id": IDS, "model": TEXT, "mode": TEXT, "prompt": TEXT, "max_turns": st.integers(0, 9),
@@ -112,7 +116,9 @@ def test_one_call_id_used_in_two_turns_gives_two_cards():
 def test_a_stored_reply_without_deltas_is_shown_from_its_blocks():
     content = ({"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "hello"},
                {"type": "tool_use", "id": "c", "name": "look", "input": {"a": 1}})  # fmt: skip
-    event = ev.ReplyEnded(state=State.THINK, turn=1, at=1.0, content=content, stop_reason="tool_use", usage=Usage(1), cost=None)
+    event = ev.ReplyEnded(
+        state=State.THINK, turn=1, at=1.0, content=content, stop_reason="tool_use", usage=Usage(1), cost=None
+    )
     thinking, text, call = fold(ViewModel(), event).items
     assert (thinking.text, text.text, text.done, call.input, call.status) == ("hm", "hello", True, {"a": 1}, "waiting")
 

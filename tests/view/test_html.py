@@ -28,14 +28,14 @@ PAYLOADS = [
     "[x](javascript:alert(1))", "[x](JaVaScRiPt:alert(1))", "[x](data:text/html;base64,PHNjcmlwdD4=)", "[x](vbscript:a)",
     "![x](http://evil/track.png)", "![x](data:image/svg+xml;base64,AAAA)", "<javascript:alert(1)>", "[x]: javascript:alert(1)\n\n[x]",
     '[a](http://x "onmouseover=alert(1)")', '[a](http://x" onclick="alert(1))', "```html\n<script>1</script>\n```",
-    "```\"><script>\nx\n```", "`<b onclick=1>`", "[![i](http://evil/a.png)](javascript:alert(1))", "[x](file:///etc/passwd)",
+    '```"><script>\nx\n```', "`<b onclick=1>`", "[![i](http://evil/a.png)](javascript:alert(1))", "[x](file:///etc/passwd)",
     "/etc/passwd", "&lt;script&gt;", "<details open ontoggle=alert(1)>", "</div></details><script>", "[x](//evil)",
     "<a href='javascript:x'>", "[x](java\nscript:alert(1))", "[x](&#106;avascript:alert(1))", "\x1b]8;;javascript:a\x07x\x1b]8;;\x07",
 ]  # fmt: skip
 TAGS = {"div", "span", "p", "b", "i", "em", "strong", "s", "code", "pre", "a", "details", "summary", "ul", "ol", "li", "table",
         "thead", "tbody", "tr", "th", "td", "h3", "h4", "h5", "h6", "blockquote", "hr", "br", "small", "img"}  # fmt: skip
 ATTRIBUTES = {"class", "style", "title", "href", "target", "rel", "data-key", "data-part", "data-fold", "data-status",
-              "data-reason", "open", "dir", "aria-hidden", "role", "src", "alt", "tabindex", "start"}  # fmt: skip
+              "data-reason", "data-level", "open", "dir", "aria-hidden", "role", "src", "alt", "tabindex", "start"}  # fmt: skip
 
 
 class Checker(HTMLParser):
@@ -80,7 +80,9 @@ def events_full_of(payload: str) -> list[ev.Event]:
     given = {payload: payload, "n": 1}
     previews = [Preview(k, payload, payload[::-1], payload) for k in ("code", "text", "command", "diff")]
     events: list[ev.Event] = [
-        ev.RunStarted(**at, run_id=payload, session_id=payload, model=payload, mode=payload, prompt=payload, max_turns=3),
+        ev.RunStarted(
+            **at, run_id=payload, session_id=payload, model=payload, mode=payload, prompt=payload, max_turns=3
+        ),
         ev.TextDelta(**at, index=0, text=payload),
         ev.ThinkingDelta(**at, index=1, text=payload),
         ev.BlockStarted(**at, index=2, kind="tool_use", name=payload, call_id="other"),
@@ -97,8 +99,13 @@ def events_full_of(payload: str) -> list[ev.Event]:
             ev.ApprovalAnswered(**at, call_id=payload, approved=False, words=payload, rule=payload, by=payload),
             ev.CallStarted(**call, input=given, title=payload, preview=preview.to_json()),
             ev.CallProgress(**at, call_id=payload, text=payload),
-            ev.CallEnded(**call, status=Status.OK, content=(text_block(payload), {"type": payload, "x": payload}),
-                         seconds=1.0, summary=payload),  # fmt: skip
+            ev.CallEnded(
+                **call,
+                status=Status.OK,
+                content=(text_block(payload), {"type": payload, "x": payload}),
+                seconds=1.0,
+                summary=payload,
+            ),
         ]
     return [*events, ev.RunEnded(**at, reason=Reason.END_TURN, sentence=payload, next_step=payload, text=payload, turns=1,
                                  usage=Usage(1))]  # fmt: skip
@@ -111,7 +118,9 @@ def test_no_payload_becomes_anything_but_text(payload):
         checked(item_html(item))
     checked(record(view)["text/html"])
     for kind in ("code", "text", "command", "diff"):
-        approval = Approval("c", payload, payload, {payload: payload}, Preview(kind, payload, "old"), payload, (payload,))
+        approval = Approval(
+            "c", payload, payload, {payload: payload}, Preview(kind, payload, "old"), payload, (payload,)
+        )
         checked(approval_html(approval.to_json()))
     checked(question_html(payload) + rule_text(payload))
 
@@ -217,7 +226,9 @@ def test_every_character_that_cannot_be_seen_is_shown_as_its_code(char):
 
 def test_an_approval_shows_bidi_tricks_and_the_whole_code():
     code = "access = 'user\u202e'  # \u2066check\n" + "x = 1\n" * 500 + "last_line()"
-    approval = Approval("c", "run_python", "run", {"code": code, "note": "\u200bhidden" + "y" * 900}, Preview("code", code), "why", ())
+    approval = Approval(
+        "c", "run_python", "run", {"code": code, "note": "\u200bhidden" + "y" * 900}, Preview("code", code), "why", ()
+    )
     out = approval_html(approval.to_json())
     assert "⟨U+202E⟩" in out
     assert "⟨U+200B⟩" in out
@@ -247,7 +258,9 @@ def test_streamed_markdown_ends_as_the_whole_text_would(parts):
     assert stream.html == to_html("".join(parts))
 
 
-@pytest.mark.parametrize("text", ["word **b** `c`\n\n" * 4_000, "```python\n" + "x = 1\n" * 10_000, "- item\n" * 10_000])
+@pytest.mark.parametrize(
+    "text", ["word **b** `c`\n\n" * 4_000, "```python\n" + "x = 1\n" * 10_000, "- item\n" * 10_000]
+)
 def test_streaming_sends_each_byte_a_bounded_number_of_times(text):
     stream = MarkdownStream()
     sent = 0

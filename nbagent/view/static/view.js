@@ -216,10 +216,11 @@ function stream(model, lines, sync) {
 /**
  * While the end of the view is on screen, keep it there as the view grows, unless the person is at work elsewhere.
  * @param {Element} root
+ * @param {AbortController} stopped
  */
-function follow(root) {
+function follow(root, stopped) {
   const scroller = root.closest(".jp-mod-outputsScrolled, .jp-WindowedPanel-outer, .jp-Notebook");
-  if (!scroller) return () => {};
+  if (!scroller) return;
   let atEnd = false;
   const over = () => root.getBoundingClientRect().bottom - scroller.getBoundingClientRect().bottom;
   const look = () => {
@@ -235,11 +236,8 @@ function follow(root) {
   });
   look();
   observer.observe(root);
-  scroller.addEventListener("scroll", look, { passive: true });
-  return () => {
-    observer.disconnect();
-    scroller.removeEventListener("scroll", look);
-  };
+  scroller.addEventListener("scroll", look, { passive: true, signal: stopped.signal });
+  stopped.signal.addEventListener("abort", () => observer.disconnect());
 }
 
 /**
@@ -267,8 +265,9 @@ function stopper(model) {
  * @param {HTMLElement} home takes the focus when the button that had it is gone
  * @param {Model} model
  * @param {() => void} stopClicked
+ * @param {AbortController} stopped
  */
-function controls(root, home, model, stopClicked) {
+function controls(root, home, model, stopClicked, stopped) {
   let inside = false; // whether the person's last focus or click was in the view
   /** @param {Element} target */
   const sendWords = (target) => {
@@ -329,37 +328,32 @@ function controls(root, home, model, stopClicked) {
   const observer = new MutationObserver(decorate);
   const asks = root.querySelector(".nbagent-asks");
   if (asks) observer.observe(asks, { childList: true, subtree: true });
+  const { signal } = stopped;
   root.setAttribute("data-lm-suppress-shortcuts", "true");
-  root.addEventListener("click", onClick, true);
-  root.addEventListener("keydown", onKey, true); // before the text box, which keeps its keys to itself
-  root.addEventListener("keydown", keep);
-  document.addEventListener("focusin", onAnywhere);
-  document.addEventListener("pointerdown", onAnywhere, true);
+  root.addEventListener("click", onClick, { capture: true, signal });
+  root.addEventListener("keydown", onKey, { capture: true, signal }); // before the text box, which keeps its keys
+  root.addEventListener("keydown", keep, { signal });
+  document.addEventListener("focusin", onAnywhere, { signal });
+  document.addEventListener("pointerdown", onAnywhere, { capture: true, signal });
+  signal.addEventListener("abort", () => observer.disconnect());
   decorate();
-  return () => {
-    observer.disconnect();
-    root.removeEventListener("click", onClick, true);
-    root.removeEventListener("keydown", onKey, true);
-    root.removeEventListener("keydown", keep);
-    document.removeEventListener("focusin", onAnywhere);
-    document.removeEventListener("pointerdown", onAnywhere, true);
-  };
 }
 
 /**
  * Call `lost` when the kernel behind the model goes away.
  * @param {Model} model
  * @param {() => void} lost
+ * @param {AbortController} stopped
  */
-function watchKernel(model, lost) {
+function watchKernel(model, lost, stopped) {
   const signal = model.widget_manager?.context?.sessionContext?.statusChanged;
-  if (typeof signal?.connect !== "function") return () => {};
+  if (typeof signal?.connect !== "function") return;
   /** @param {unknown} _sender @param {string} status */
   const changed = (_sender, status) => {
     if (GONE.has(status)) lost();
   };
   signal.connect(changed);
-  return () => signal.disconnect(changed);
+  stopped.signal.addEventListener("abort", () => signal.disconnect(changed));
 }
 
 export default {
@@ -374,9 +368,7 @@ export default {
     const lines = timeline(make("div", "nbagent-items", box));
     const feed = stream(model, lines, head.sync);
     const stop = stopper(model);
-    let release = () => {};
-    let unfollow = () => {};
-    let alive = true;
+    const stopped = new AbortController();
     const onHead = () => head.show(model.get("head"));
     /** @param {Message} message */
     const onMessage = (message) => (message.op === "stop-seen" ? stop.seen() : feed.take(message));
@@ -385,32 +377,29 @@ export default {
     onHead();
     feed.ask();
     const attach = () => {
-      if (!alive) return;
+      if (stopped.signal.aborted) return;
       const outer = el.closest(".nbagent-view");
       const ready = outer instanceof HTMLElement && outer.querySelector(".nbagent-asks");
       if (ready) {
-        release = controls(outer, box, model, () => model.get("head")?.running && stop.clicked());
-        unfollow = follow(outer);
+        controls(outer, box, model, () => model.get("head")?.running && stop.clicked(), stopped);
+        follow(outer, stopped);
       } else setTimeout(attach, 50); // the container puts its children in one by one
     };
     attach();
-    const unwatch = watchKernel(model, () => {
+    watchKernel(model, () => {
       if (!model.get("head")?.running) return;
       head.gone();
       for (const button of (el.closest(".nbagent-view") ?? el).querySelectorAll(".nbagent-button, input")) {
         button.setAttribute("disabled", "");
       }
-    });
+    }, stopped);
     return () => {
-      alive = false;
+      stopped.abort();
       model.off("change:head", onHead);
       model.off("msg:custom", onMessage);
       feed.stop();
       stop.seen();
       head.stop();
-      release();
-      unfollow();
-      unwatch();
     };
   },
 };
