@@ -14,9 +14,11 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from nbagent.core.errors import Interrupted
+from nbagent.core.tools import Call
 from nbagent.jupyter.interrupts import OWNER
 from nbagent.jupyter.kernel import ShellKernel
 from nbagent.jupyter.outputs import Outputs, clean_bundle
+from nbagent.tools.python import tools as python_tools
 
 
 @pytest.fixture
@@ -146,3 +148,19 @@ def test_representations_of_excess_size_are_left_out() -> None:
     assert "text/html" not in bundle
     assert len(bundle["text/plain"]) < 60_000
     assert "characters left out" in bundle["text/plain"]
+
+
+async def test_the_model_reads_a_syntax_error_without_colours(shell: InteractiveShell) -> None:
+    (run_python,) = python_tools(ShellKernel(shell), timeout=5)
+    result = await run_python.run(Call("c", lambda _: None), {"code": "x = 1\ndef f(:"})
+    text = result.content[0]["text"]
+    assert result.is_error
+    assert "SyntaxError" in text
+    assert "def f(:" in text
+    assert "\x1b" not in text
+
+
+async def test_a_rebound_magic_name_or_builtin_does_not_break_running(shell: InteractiveShell) -> None:
+    shell.user_ns.update(print=None, display=None, input=1, get_ipython=None, sys=None, list=3)
+    ran = await ShellKernel(shell).run("value = 7\nvalue", emit=lambda _: None, timeout=5)
+    assert ran.outputs[-1]["data"]["text/plain"] == "7"
