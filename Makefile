@@ -34,6 +34,7 @@ lab: $(VENV)/.demo
 
 test: lint types test-fast test-kernel test-browser
 
+check: export HYPOTHESIS_PROFILE := quick
 check: lint types test-fast
 
 lint: $(VENV)/.dev

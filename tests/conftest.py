@@ -64,6 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     isolate(home)
     set_hypothesis_home_dir(home / "hypothesis")
     hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
+    hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("ci"), max_examples=15)
     hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
     hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

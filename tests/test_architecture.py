@@ -231,15 +231,14 @@ HELPER_LINES = 15
 
 def _broad_excepts(path: Path) -> Iterator[tuple[str, int, int]]:
     """Functions with an `except:`, `except Exception` or `except BaseException`: name, line, length."""
+    owners = {}  # node → the innermost function around it: inner functions come after outer ones
     for name, function in functions(path):
-        nested = {n for _, f in functions(path) if f is not function and f in ast.walk(function) for n in ast.walk(f)}
-        for node in ast.walk(function):
-            if node in nested:
-                continue
-            if isinstance(node, ast.ExceptHandler) and _is_broad(node):
-                yield name, node.lineno, (function.end_lineno or 0) - function.lineno + 1
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress") and _names_broad(node.args):
-                yield name, node.lineno, (function.end_lineno or 0) - function.lineno + 1
+        owners.update(dict.fromkeys(ast.walk(function), (name, function)))
+    for node, (name, function) in owners.items():
+        broad = isinstance(node, ast.ExceptHandler) and _is_broad(node)
+        suppress = isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress")
+        if broad or (suppress and _names_broad(node.args)):
+            yield name, node.lineno, (function.end_lineno or 0) - function.lineno + 1
 
 
 def _is_broad(handler: ast.ExceptHandler) -> bool:
