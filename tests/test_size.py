@@ -71,7 +71,7 @@ def test_what_is_public_is_documented() -> None:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    bare = [short(path) for path in files() if len(ast.get_docstring(tree(path)) or "") < 40]
+    bare = [short(path) for path in files() if len(ast.get_docstring(tree(path)) or "") < 30]
     assert bare == []
 
 
