@@ -36,7 +36,7 @@ async def pumping(shell: Any) -> AsyncGenerator[None]:
     from jupyter_ui_poll import ui_events
 
     events: Any = ui_events()
-    # jupyter-ui-poll ends itself at `post_run_cell`; code that the agent runs inside this cell triggers that too, and
+    # jupyter-ui-poll ends itself at `post_run_cell`; code that calls `run_cell` inside this cell triggers that too, and
     # then the person's next cell would run in the middle of this one. So its hook is put back only at the end.
     hook = events._post_run_cell  # noqa: SLF001  (no public way)
     shell.events.unregister("post_run_cell", hook)

@@ -29,7 +29,7 @@ from nbagent.jupyter.pump import can_pump, pumping
 ip, log = get_ipython(), []
 async with pumping(ip) if can_pump(ip.kernel) else nullcontext():
     for n in range(5):
-        await ip.run_cell_async("1", transformed_cell="1\\n")
+        ip.run_cell("1;")
         await asyncio.sleep(0.1)
     log.append(1)
 """
