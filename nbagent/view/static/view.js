@@ -27,9 +27,8 @@ function make(tag, name, parent) {
 
 /** @param {number} seconds */
 function clock(seconds) {
-  const s = Math.max(0, Math.floor(seconds));
-  const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
-  return s < 3600 ? `${Math.floor(s / 60)}:${two(s % 60)}` : `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
+  const text = new Date(Math.max(0, seconds) * 1000).toISOString().slice(11, 19); // 00:12:07
+  return seconds < 3600 ? text.slice(text[3] === "0" ? 4 : 3) : text;
 }
 
 /** @param {number} n */
@@ -59,8 +58,7 @@ function header(parent) {
   return {
     /** @param {Partial<Head>} head */
     show(head) {
-      if (typeof head.elapsed === "number") zero = performance.now() - head.elapsed * 1000;
-      tick();
+      if (typeof head.elapsed === "number") this.sync(head.elapsed);
       running = head.running !== false;
       pill.textContent = running ? head.state ?? "Starting…" : head.state || "Done";
       pill.dataset.state = head.asking ? "asking" : (head.state ?? "").toLowerCase();
@@ -147,13 +145,11 @@ function timeline(list) {
       if (target) target.textContent = text;
     }
   };
-  return {
-    apply,
-    clear() {
-      items.clear();
-      list.replaceChildren();
-    },
+  const clear = () => {
+    items.clear();
+    list.replaceChildren();
   };
+  return { apply, clear };
 }
 
 /**
@@ -295,10 +291,9 @@ function controls(root, home, model, stopClicked, stopped) {
   /** @param {MouseEvent} event */
   const onClick = (event) => {
     const target = event.target instanceof Element ? event.target : null;
-    if (!target) return;
-    if (target.closest(".nbagent-stop")) stopClicked();
-    if (target.closest(".nbagent-deny, .nbagent-send")) sendWords(target);
-    const fold = target.closest("summary")?.parentElement;
+    if (target?.closest(".nbagent-stop")) stopClicked();
+    if (target?.closest(".nbagent-deny, .nbagent-send")) sendWords(target);
+    const fold = target?.closest("summary")?.parentElement;
     if (fold) fold.dataset.touched = "1";
   };
   /** @param {KeyboardEvent} event */
