@@ -120,7 +120,8 @@ function timeline(list) {
     return template.content;
   };
   /** @param {Element | undefined} item @param {string} name */
-  const part = (item, name) => item?.querySelector(`[data-part="${name}"]`) ?? null;
+  const part = (item, name) => // among the children first: a search would walk through all the text before the tail
+    [...(item?.children ?? [])].find((c) => c.getAttribute("data-part") === name) ?? item?.querySelector(`[data-part="${name}"]`);
   /** @param {Operation} operation */
   const apply = (operation) => {
     const { op, key, html = "", tail = "", text = "" } = operation;
@@ -128,10 +129,8 @@ function timeline(list) {
     if (op === "put") {
       const fresh = parse(html).firstElementChild;
       if (!fresh) return;
-      if (item) {
-        keepFolds(item, fresh);
-        item.replaceWith(fresh);
-      } else list.append(fresh);
+      if (item) keepFolds(item, fresh);
+      item ? item.replaceWith(fresh) : list.append(fresh);
       items.set(key, fresh);
     } else if (op === "more") {
       part(item, "blocks")?.append(parse(html));
