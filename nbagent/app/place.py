@@ -7,15 +7,19 @@ answers. Nothing: the policy answers. A terminal: typed answers, text.
 
 from __future__ import annotations
 
+import io
 import secrets
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from nbagent.core.events import Event
 from nbagent.core.ports import Answered, Approver, Notebook
+
+if TYPE_CHECKING:
+    from nbagent.jupyter.bridge import Bridge
 
 
 class View(Protocol):
@@ -92,4 +96,43 @@ async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -
         view.flush()
         update_display(record(view.view), display_id=display_id, raw=True)
 
-    return Place(view, person if hello is not None and hello.interactive else PolicyApprover(), notebook, finish)
+    if hello is not None and hello.interactive:
+        return Place(view, person, notebook, finish)
+    shown = _Both(view, _said_to(bridge)) if hello is not None else view
+    return Place(shown, PolicyApprover(), notebook, finish)
+
+
+class _Both:
+    """Shows events in two views."""
+
+    def __init__(self, first: View, second: View) -> None:
+        self._views = (first, second)
+
+    def show(self, event: Event) -> None:
+        for view in self._views:
+            view.show(event)
+
+
+class _Saying(io.TextIOBase):
+    """A text file that says what is written to it to the page, a line at a time."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+        self._part = ""
+
+    def write(self, text: str) -> int:
+        lines, newline, rest = (self._part + text).rpartition("\n")
+        self._part = rest
+        if newline:
+            self._bridge.tell("say", text=lines + newline)
+        return len(text)
+
+
+def _said_to(bridge: Bridge) -> View:
+    """A view for the terminal from which a headless page runs the notebook."""
+    from rich.console import Console
+
+    from nbagent.view.terminal import TerminalView
+
+    said = cast("IO[str]", _Saying(bridge))
+    return TerminalView(Console(file=said, width=100, color_system=None, force_terminal=False, force_jupyter=False))

@@ -128,6 +128,12 @@ class Document:
             cell.execution_count = request["number"]
         self._recorded()
 
+    def _do_say(self, request: Json) -> None:
+        """What the running cell's live view would show: told of, but no output of any cell."""
+        if self.current is not None:
+            said: Output = {"output_type": "stream", "name": "stdout", "text": str(request["text"])}
+            self._shown(self._cell(self.current), said)
+
     def _do_save(self, _: Json) -> None:
         self._save()
 

@@ -27,13 +27,17 @@ class Progress:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._cell = ""
+        self._met: set[str] = set()
         self._line_open = False
 
     def output(self, cell: NotebookNode, output: Output) -> None:
         """Take a new output of `cell`."""
         if cell["id"] != self._cell:
             self._cell = cell["id"]
-            self._write(f"\n── {clip(cell.source.strip(), 600)}\n", style="bold")
+            again = self._cell in self._met
+            self._met.add(self._cell)
+            source = cell.source.strip()
+            self._write(f"\n── {f'back in {source.splitlines()[0]}' if again else clip(source, 600)}\n", style="bold")
         kind = output.get("output_type")
         if kind == "stream":
             self._write(clip(fold_terminal(str(output.get("text", ""))), _CHARS), end="")

@@ -59,7 +59,7 @@ class LiveNotebook:
     async def insert(self, anchor: Anchor, cell_type: CellType, source: str) -> Cell:
         """Insert a cell; its id is chosen here, so that a repeated request is recognised and inserts nothing."""
         place = {"id": anchor.id, "where": anchor.where}
-        new = str(uuid.uuid4())
+        new = uuid.uuid4().hex[:8]  # as short as nbformat makes them: the model repeats it often
         done = await self._call("insert", cell=new, anchor=place, cell_type=cell_type, source=source)
         return _as_written(_cell(done["cell"]), source)
 
