@@ -149,11 +149,7 @@ class ShellKernel:
 
         async def body() -> _Report:
             with self._nothing_kept():
-                failure = None
-                try:
-                    transformed = shell.transform_cell(code)
-                except Exception:  # noqa: BLE001  (IPython shows whatever a transformer raises as the cell's error)
-                    transformed, failure = code, sys.exc_info()
+                transformed, failure = _transformed(shell, code)
                 result = await shell.run_cell_async(
                     code,
                     store_history=store_history,
@@ -230,3 +226,11 @@ async def _owned(body: Body, gate: Gate, pid: int) -> _Report:
 
 def _stream_text(outputs: tuple[Output, ...]) -> str:
     return "".join(output["text"] for output in outputs if output["output_type"] == "stream")
+
+
+def _transformed(shell: Any, code: str) -> tuple[str, Any]:
+    """Return what IPython makes of `code`, or the code and what a transformer raised, for IPython to show."""
+    try:
+        return shell.transform_cell(code), None
+    except Exception:  # noqa: BLE001  (transformers are other people's code)
+        return code, sys.exc_info()
