@@ -39,11 +39,12 @@ _log = logging.getLogger("nbagent")
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A call that may run."""
+    """A call that may run. `shown` is `given` for people: without the arguments that the model left out for nothing."""
 
     id: str
     tool: Tool
     given: Json
+    shown: Json
 
 
 async def act(run: Run) -> AsyncGenerator[Event]:
@@ -65,7 +66,7 @@ async def act(run: Run) -> AsyncGenerator[Event]:
         decision = await run.agent.gate.decide(ready.tool, ready.given)
         yield run.event(
             CallDecided,
-            call_id=ready.id, name=ready.tool.name, input=ready.given, action=decision.action, rule=decision.rule,
+            call_id=ready.id, name=ready.tool.name, input=ready.shown, action=decision.action, rule=decision.rule,
         )  # fmt: skip
         together = decision.action == "allow" and decision.kind is Kind.READ
         if together:
@@ -97,9 +98,11 @@ def _prepare(run: Run, block: Block) -> tuple[_Ready | None, Event]:
         text = f"{run.reply.bad_input[call_id]}\nExpected: {tool.signature}"
         return None, _settle(run, block, Status.INVALID, text)
     try:
-        ready = _Ready(call_id, tool, tool.validate(block["input"]))
+        given = tool.validate(block["input"])
     except ToolError as error:
         return None, _settle(run, block, Status.INVALID, str(error))
+    shown = {name: value for name, value in given.items() if value is not None or name in block["input"]}
+    ready = _Ready(call_id, tool, given, shown)
     return ready, run.event(Event)
 
 
@@ -140,7 +143,7 @@ def _approval(run: Run, ready: _Ready, decision: Decision) -> Approval:
         call_id=ready.id,
         tool=tool.name,
         title=tool.title(given),
-        input=given,
+        input=ready.shown,
         preview=tool.preview(given),
         why=decision.rule,
         offers=run.agent.gate.offers(tool, given),
@@ -177,7 +180,7 @@ async def _execute(run: Run, batch: Sequence[_Ready]) -> AsyncGenerator[Event]:
     for ready in batch:
         yield run.event(
             CallStarted,
-            call_id=ready.id, name=ready.tool.name, input=ready.given,
+            call_id=ready.id, name=ready.tool.name, input=ready.shown,
             title=ready.tool.title(ready.given), preview=ready.tool.preview(ready.given).to_json(),
         )  # fmt: skip
     tasks = [asyncio.create_task(_one(run, ready, reports)) for ready in batch]

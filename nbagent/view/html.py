@@ -269,11 +269,13 @@ def approval_html(approval: Json) -> str:
     size = f'<div class="nbagent-size">{count(lines, "line")}, all shown: scroll to read</div>' if lines > 20 else ""
     mark = LIVE.attr("ctl")
     tool, title = str(approval.get("tool", "")), str(approval.get("title", ""))
+    notebook = visible(str(approval.get("notebook") or ""), mark)
+    where = f'<span class="nbagent-where"> · in {notebook}</span>' if notebook else ""
     return (
         f'<div class="nbagent-ask"><div class="nbagent-asktitle"><b>Allow this?</b> '
         f'<span class="nbagent-tool">{visible(tool, mark)}</span> '
         f"<span>{visible(title.removeprefix(tool).strip(), mark)}</span></div>"
-        f'<div class="nbagent-why">{visible(str(approval.get("why", "")), mark)}</div>'
+        f'<div class="nbagent-why">{visible(str(approval.get("why", "")), mark)}{where}</div>'
         f"{arguments_html(given if isinstance(given, dict) else {}, shown, whole=True)}"
         f'<div class="nbagent-preview" tabindex="0">{preview_html(shown)}</div>{size}</div>'
     )

@@ -79,7 +79,7 @@ class AgentView:
         self._head: Json = html.header(self.view)
         self.timeline = Timeline(head={**self._head, "elapsed": 0.0})
         self.timeline.on_msg(lambda _widget, content, _buffers: self._post(self._from_page, content))
-        self._stop = _button("Stop", "nbagent-stop", lambda: self._post(self._stopped), icon="stop")
+        self._stop = _button("Stop", "nbagent-stop", lambda: self._post(self._stopped))
         self._errors = ipywidgets.HTML(layout={"display": "none"})
         self._asks = ipywidgets.VBox()
         self._asks.add_class("nbagent-asks")
@@ -184,6 +184,18 @@ class AgentView:
         """Return the view's time in seconds."""
         return self._clock()
 
+    def arm(self, card: ApprovalCard | QuestionCard, *buttons: ipywidgets.Button) -> float:
+        """Show new buttons of `card` as dead for `DEAD_TIME`; return the time from which they take a click."""
+        for button in buttons:
+            button.disabled = True
+
+        def ready() -> None:
+            for button in buttons:
+                button.disabled = False
+
+        self._loop.call_later(DEAD_TIME, lambda: None if self._closed or card.done else ready())
+        return self._clock() + DEAD_TIME
+
     def post(self, action: Callable[[], None]) -> None:
         """Run `action` of a button on the loop's thread."""
         self._post(action)
@@ -239,9 +251,8 @@ class ApprovalCard:
         self.serial, self.done = serial, False
         self.typed: str | None = None
         self._approval, self._view = approval, view
-        self._ready = view.now() + DEAD_TIME
-        self.approve = _button("Approve", "nbagent-approve", self._on(self._approve), icon="check", style="success")
-        self.deny = _button("Deny", "nbagent-deny", self._on(self._deny), icon="times", style="danger")
+        self.approve = _button("Approve", "nbagent-approve", self._on(self._approve), style="success")
+        self.deny = _button("Deny", "nbagent-deny", self._on(self._deny), style="danger")
         self.words = ipywidgets.Text(placeholder="or say what to do instead, then Enter")
         self.words.add_class("nbagent-words")
         self.allow = _button("Allow from now on…", "nbagent-allow", self._on(self._offer))
@@ -253,6 +264,7 @@ class ApprovalCard:
         self.widget = ipywidgets.VBox([ipywidgets.HTML(html.approval_html(approval)), bar, self.rules])
         self.widget.add_class("nbagent-card")
         self.widget.add_class(f"nbagent-card-{serial}")
+        self._ready = view.arm(self, self.approve, self.deny, self.allow)
 
     def _on(self, action: Callable[[], None]) -> Callable[[], None]:
         def clicked() -> None:
@@ -267,8 +279,10 @@ class ApprovalCard:
         self._answer(Answered(approved=False, words=_typed(self)))
 
     def _offer(self) -> None:
-        """Show the exact rules; each needs its own, second click before it is kept."""
-        self._ready = self._view.now() + DEAD_TIME
+        """Show the exact rules, or hide them again; each needs its own, second click before it is kept."""
+        if self.keeps:
+            self.rules.layout.display = None if self.rules.layout.display else "none"
+            return
         rows: list[ipywidgets.Widget] = [ipywidgets.HTML("Keep which rule, for this session?")]
         for rule in self.offers:
             keep = _button("Keep this rule and approve", "nbagent-keep", self._on(lambda rule=rule: self._keep(rule)))
@@ -276,7 +290,7 @@ class ApprovalCard:
             row = ipywidgets.HBox([keep, ipywidgets.HTML(html.rule_text(rule))])
             row.add_class("nbagent-rulerow")
             rows.append(row)
-        self.allow.disabled = True
+        self._ready = self._view.arm(self, self.approve, self.deny, *self.keeps)  # not `allow`: it has the focus
         self.rules.children = tuple(rows)
 
     def _keep(self, rule: str) -> None:
@@ -296,7 +310,6 @@ class QuestionCard:
         self.serial, self.done = serial, False
         self.typed: str | None = None
         self._id, self._view = question_id, view
-        self._ready = view.now() + DEAD_TIME
         self.choices = [
             _button(html.label(choice), "nbagent-choice", self._on(lambda c=choice: c)) for choice in choices
         ]
@@ -308,6 +321,7 @@ class QuestionCard:
         self.widget = ipywidgets.VBox([ipywidgets.HTML(html.question_html(text)), bar])
         self.widget.add_class("nbagent-card")
         self.widget.add_class(f"nbagent-card-{serial}")
+        self._ready = view.arm(self, *self.choices, self.send)
 
     def _on(self, text: Callable[[], str]) -> Callable[[], None]:
         return lambda: self._view.post(lambda: self._reply(text()))
@@ -326,8 +340,8 @@ def _typed(card: ApprovalCard | QuestionCard) -> str:
     return (card.words.value if card.typed is None else card.typed).strip()
 
 
-def _button(face: str, name: str, action: Callable[[], None], *, icon: str = "", style: str = "") -> ipywidgets.Button:
-    button = ipywidgets.Button(description=face, icon=icon, button_style=style, tooltip=face)
+def _button(face: str, name: str, action: Callable[[], None], *, style: str = "") -> ipywidgets.Button:
+    button = ipywidgets.Button(description=face, button_style=style, tooltip=face)
     button.add_class("nbagent-button")
     button.add_class(name)
     button.on_click(lambda _button: action())

@@ -213,6 +213,32 @@ async def test_a_rule_is_shown_before_it_is_kept_and_needs_a_second_click(person
     assert person.answers[0][2] == Answered(approved=True, rule="add_cell")
 
 
+async def test_buttons_look_dead_until_a_click_counts(person):
+    person.shows(until(ev.ApprovalAsked))
+    buttons = [person.button(name) for name in ("approve", "deny", "allow")]
+    alive = asyncio.Event()
+    buttons[-1].observe(lambda _change: alive.set(), "disabled")
+    assert [button.disabled for button in buttons] == [True, True, True]
+    await asyncio.wait_for(alive.wait(), 5)
+    assert [button.disabled for button in buttons] == [False, False, False]
+
+
+async def test_allow_from_now_on_hides_the_rules_again_and_keeps_its_focus(person):
+    person.shows(until(ev.ApprovalAsked))
+    person.waits()
+    allow = person.button("allow")
+    allow.disabled = False
+    await person.clicks(allow)
+    rules = next(iter(person.view._cards.values())).rules
+    shown = rules.children
+    person.waits()
+    await person.clicks(allow)
+    assert rules.layout.display == "none"
+    person.waits()
+    await person.clicks(allow)
+    assert (rules.layout.display, rules.children, allow.disabled) == (None, shown, False)
+
+
 async def test_a_failing_answer_is_shown_and_counts_as_deny(page):
     person = Person(page, fail=1)
     person.shows(until(ev.ApprovalAsked))
