@@ -109,7 +109,10 @@ async def observe(this: Run) -> AsyncGenerator[Event]:
 
 
 _NUDGE = "(From the runtime, not the person:) Your last reply was empty. Answer the person now, in a few sentences."
-_SAME = "(From the runtime, not the person:) This was the same call with the same result as before. Do something else, or answer with what you know."
+_SAME = (
+    "(From the runtime, not the person:) This was the same call with the same result as before; you have that result. "
+    "Take the next step with another call, for example write the code for it, or answer with what you know."
+)
 _GO_ON, _STOP = "Go on", "Stop"
 _LAST_WARNING = 3
 

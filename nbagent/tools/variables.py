@@ -54,11 +54,17 @@ def tools(kernel: Kernel) -> list[Tool]:
     return [list_variables, inspect_variable]
 
 
+_NAMES_TOLD = 20
+
+
 def describe_all(namespace: Mapping[str, Any], pattern: str = "*", limit: int = 200) -> str:
     """Return a line for each variable whose name matches `pattern`, the last `limit` of them."""
     names = [name for name in namespace if fnmatch.fnmatchcase(name, pattern)]
     if not names:
-        return f"no variable matches {pattern!r}" if namespace else "no variables yet"
+        if not namespace:
+            return "no variables yet"
+        there = list(namespace)[-_NAMES_TOLD:]
+        return f"no variable matches {pattern!r}; there are: {', '.join(there)}"
     shown = names[-max(1, limit) :]
     lines = [f"{name}: {brief(namespace[name])}" for name in shown]
     if len(shown) < len(names):
