@@ -20,7 +20,7 @@ from nbagent.core.drive import drive
 from nbagent.core.errors import ConfigError, NotebookError
 from nbagent.core.events import Reason, RunEnded
 from nbagent.core.loop import run
-from nbagent.core.ports import Approver, Notebook, Question
+from nbagent.core.ports import Approver, Model, Notebook, Question
 from nbagent.core.run import Agent, Stop
 from nbagent.core.tools import Tool, Toolset
 from nbagent.models import open_model
@@ -50,13 +50,17 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
     configured = extension.settings()
     settings = extension.settings(options)
     settings.limits()
+    settings.policy()
+    model = open_model(settings.model or DEFAULT_MODEL, base_url=settings.base_url or None)
     extension.number.keep()
     stop = extension.stop = Stop()
     try:
         async with find_place(extension.shell, stop.now) as place:
-            settings = await _checked_mode(configured, settings, place.approver)
-            ended = await _run(extension, settings, place, prompt, stop=stop, new=new)
-            place.finish()
+            try:
+                settings = await _checked_mode(configured, settings, place.approver)
+                ended = await _run(extension, settings, place, prompt, model=model, stop=stop, new=new)
+            finally:
+                place.finish()
     finally:
         extension.stop = None
     if ended.reason in {Reason.ERROR, Reason.INTERRUPTED}:
@@ -66,9 +70,8 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
 
 
 async def _run(
-    extension: Extension, settings: Settings, place: Place, prompt: str, *, stop: Stop, new: bool
+    extension: Extension, settings: Settings, place: Place, prompt: str, *, model: Model, stop: Stop, new: bool
 ) -> RunEnded:
-    model = open_model(settings.model or DEFAULT_MODEL, base_url=settings.base_url or None)
     make = _tools(extension, place.notebook, place.approver, settings)
     conversation = _conversation(extension, settings, make, place.notebook, new=new)
     policy = conversation.policy.with_mode(settings.mode)
@@ -151,11 +154,11 @@ async def _checked_mode(configured: Settings, settings: Settings, approver: Appr
 
 def internal_error(extension: Extension, error: Exception) -> RunFailed:
     """Keep the traceback of a bug of ours for `%agent traceback` and return what to tell the person."""
-    import traceback
-
-    extension.traceback = "".join(traceback.format_exception(error))
-    _log.error("the %%%%agent cell failed\n%s", extension.traceback)
-    return RunFailed(f"nbagent itself failed ({type(error).__name__}: {error}). %agent traceback shows where.")
+    _log.error("the %%agent cell failed", exc_info=error)  # which keeps it
+    return RunFailed(
+        f"nbagent itself failed ({type(error).__name__}: {error}). %agent traceback shows where; "
+        f"so does {extension.log.baseFilename}."
+    )
 
 
 def context_of(extension: Extension) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Read `Extension` first; `magics` are its face, `cell` runs one `%%agent` cell wi
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from nbagent.app.answer import Answer
 from nbagent.app.conversation import Conversation
+from nbagent.app.log import LogFile
 from nbagent.app.traits import NbAgent
 from nbagent.app.transform import transform
 from nbagent.config import Settings, load
@@ -41,7 +43,9 @@ class Extension:
         self.stop: Stop | None = None
         self.chosen: dict[str, Any] = {}
         self.traceback = ""
+        self.log = LogFile(self.folder / ".nbagent" / "nbagent.log")
         self.pid = os.getpid()
+        self._failures = _Failures(self)
 
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""
@@ -66,14 +70,18 @@ class Extension:
         shell.input_transformers_cleanup.append(transform)
         shell.configurables.append(self.traits)
         self.number.install()
+        logging.getLogger("nbagent").addHandler(self.log)
         self.uninstall_completion = install(shell)
         setattr(shell, _ATTRIBUTE, self)
+        logging.getLogger("nbagent").addHandler(self._failures)
         threading.Thread(target=_warm_up, name="nbagent-warm-up", daemon=True).start()
 
     def unload(self) -> None:
         """Take everything out of the shell again."""
         shell = self.shell
         self.number.remove()
+        logging.getLogger("nbagent").removeHandler(self.log)
+        self.log.close()
         self.uninstall_completion()
         for kind in ("line", "cell"):
             shell.magics_manager.magics[kind].pop("agent", None)
@@ -82,7 +90,20 @@ class Extension:
             shell.input_transformers_cleanup.remove(transform)
         if self.traits in shell.configurables:
             shell.configurables.remove(self.traits)
+        logging.getLogger("nbagent").removeHandler(self._failures)
         delattr(shell, _ATTRIBUTE)
+
+
+class _Failures(logging.Handler):
+    """Keeps the last traceback of a bug (ours or a tool's) for `%agent traceback`; without it, it would be printed."""
+
+    def __init__(self, extension: Extension) -> None:
+        super().__init__(logging.ERROR)
+        self._extension = extension
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep what `record` tells."""
+        self._extension.traceback = self.format(record)
 
 
 def current(shell: Any) -> Extension:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Any
 
@@ -46,6 +47,8 @@ class AgentMagics(Magics):
             refused = Refused(str(error))
         except RunFailed as failed:
             refused = failed
+        except asyncio.CancelledError:  # interrupted before the run began or after it ended: the cell just ends
+            refused = Refused("Stopped by you; no run was under way.")
         except Exception as error:  # a bug of ours must not show a traceback to an analyst
             refused = internal_error(self._extension, error)
         raise refused from None

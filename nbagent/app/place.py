@@ -86,6 +86,8 @@ async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -
     closing.callback(view.close)
     display_id = f"nbagent-{secrets.token_hex(8)}"
     display(view.widget, display_id=display_id)
+    shown: dict[str, str] = {"text/plain": ""}  # a view that never became a record must not stay as a dead widget
+    closing.callback(lambda: update_display(shown, display_id=display_id, raw=True))
     cell = running_cell(shell)
     bridge = Bridge(cell=cell)
     closing.callback(bridge.close)
@@ -94,12 +96,13 @@ async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -
 
     def finish() -> None:
         view.flush()
-        update_display(record(view.view), display_id=display_id, raw=True)
+        if view.view.started:
+            shown.update(record(view.view))
 
     if hello is not None and hello.interactive:
         return Place(view, person, notebook, finish)
-    shown = _Both(view, _said_to(bridge)) if hello is not None else view
-    return Place(shown, PolicyApprover(), notebook, finish)
+    said = _Both(view, _said_to(bridge)) if hello is not None else view
+    return Place(said, PolicyApprover(), notebook, finish)
 
 
 class _Both:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from nbagent.core.endings import Ending
@@ -31,11 +31,15 @@ async def drive(
     agent: Agent,
     session: Session,
     stop: Stop,
+    middleware: Sequence[Middleware] = (),
 ) -> RunEnded:
     """Take every event of `events`, keep it in the session's log and `show` it; return the last one.
 
     `stop.now()` and `agent.limits.seconds` end the run at once. Never raises a cancellation that a stop has caused.
+    `middleware` wraps the stream, the first one innermost.
     """
+    for wrap in middleware:
+        events = wrap(events)
     last = _Last(session, show)
     consumer = asyncio.create_task(_consume(events, last))
     stop.bind(consumer.cancel)
@@ -47,14 +51,23 @@ async def drive(
         await consumer
     except asyncio.CancelledError:
         if not consumer.done():  # we were cancelled, not the run: stop it, then end as it ends
-            consumer.cancel()
-            await asyncio.gather(consumer, return_exceptions=True)
+            await _end(consumer)
     finally:
         stop.bind(None)
         ticker.cancel()
         if alarm is not None:
             alarm.cancel()
     return last.ended(stop)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    """Cancel a task and see it end: a second interrupt (people press twice) must not leave it behind."""
+    task.cancel()
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
 
 
 async def _consume(events: AsyncGenerator[Event], last: _Last) -> None:

@@ -397,5 +397,27 @@ async def test_the_log_has_every_message_and_no_deltas():
     assert events[-1] == "run_ended"
 
 
+async def test_middleware_sees_and_may_hold_back_every_event():
+    seen = []
+
+    async def without_text(events):
+        async with aclosing(events):
+            async for event in events:
+                seen.append(event.type)
+                if not isinstance(event, TextDelta):
+                    yield event
+
+    rig = Rig()
+    tools = rig.tools()
+    session = rig.session(tools)
+    agent = Agent(ScriptedModel(["hello"]), tools, Policy(), Person())
+    shown, stop = [], Stop()
+    events = run(agent, session, [text_block("x")], stop=stop)
+    ended = await drive(events, shown.append, agent=agent, session=session, stop=stop, middleware=[without_text])
+    assert "text_delta" in seen
+    assert "text_delta" not in [e.type for e in shown]
+    assert ended.reason == Reason.END_TURN
+
+
 def test_run_ended_is_the_last_event_kind():
     assert RunEnded.type == "run_ended"

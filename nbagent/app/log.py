@@ -1,0 +1,24 @@
+"""Where internal errors are written down: a file beside the sessions, never the person's cell."""
+
+from __future__ import annotations
+
+import io
+import logging
+from pathlib import Path
+from typing import Any
+
+
+class LogFile(logging.FileHandler):
+    """Appends to a log file that is made, with its folder, at the first record; where it can't be, records are lost."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, encoding="utf-8", delay=True)
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+
+    def _open(self) -> Any:
+        path = Path(self.baseFilename)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return super()._open()
+        except OSError:
+            return io.StringIO()
