@@ -53,7 +53,7 @@ def parse(line: str) -> tuple[dict[str, Any], str]:
     given = vars(parser().parse_args(words[:count]))
     rest = line.split(None, count)
     prompt = rest[count] if count < len(rest) else ""
-    return {key: value for key, value in given.items() if value not in (None, False)}, prompt.strip()
+    return {key: value for key, value in given.items() if value is not None and value is not False}, prompt.strip()
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

@@ -221,7 +221,7 @@ async def _one(run: Run, ready: _Ready, reports: asyncio.Queue[Event]) -> None:
         _log.exception("tool %s failed", ready.tool.name)
         status, result = (
             Status.ERROR,
-            Result.of(f"{ready.tool.name} failed inside nbagent: {type(error).__name__}: {error}"),
+            Result.of(f"{ready.tool.name} failed: {type(error).__name__}: {_said(error)}"),
         )
     _keep(run, ready, status, result)
     reports.put_nowait(
@@ -233,6 +233,13 @@ async def _one(run: Run, ready: _Ready, reports: asyncio.Queue[Event]) -> None:
     )  # fmt: skip
     if cancelled:
         raise asyncio.CancelledError
+
+
+def _said(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # its own code may fail, and then the call would have no result and the run no end
+        return "(its text cannot be made)"
 
 
 def _interrupted(output: str) -> Result:

@@ -25,7 +25,7 @@ from nbagent.view.items import (
     ThinkingItem,
 )
 from nbagent.view.markdown import to_html
-from nbagent.view.text import clip, count, duration, escape, one_line, visible, visible_plain, without_ansi
+from nbagent.view.text import clip, count, duration, escape, few_lines, one_line, visible, visible_plain, without_ansi
 
 if TYPE_CHECKING:
     from nbagent.core.messages import Block, Json
@@ -297,7 +297,8 @@ def ended_html(item: EndedItem) -> str:
     """Return the sentence on how the run ended and what to do next."""
     icon = "✓" if item.ended.reason == "end_turn" else "■"
     step = f'<div class="nbagent-next">{_said(item.ended.next_step)}</div>' if item.ended.next_step else ""
-    return f'<div><b aria-hidden="true">{icon}</b> {_said(item.ended.sentence)}</div>{step}'
+    said = "<br>".join(_said(line) for line in few_lines(item.ended.sentence).split("\n"))
+    return f'<div><b aria-hidden="true">{icon}</b> {said}</div>{step}'
 
 
 def rule_text(rule: str) -> str:

@@ -18,6 +18,7 @@ from nbagent.view.text import (
     count,
     duration,
     escape,
+    few_lines,
     money,
     one_line,
     plain_output,
@@ -76,8 +77,7 @@ def _facts(view: ViewModel) -> list[str]:
 def _ending(view: ViewModel) -> tuple[str, str]:
     if view.ended is None:
         return "This run was cut off; nothing of it goes on.", ""
-    words = (view.ended.sentence, view.ended.next_step)
-    return visible_plain(one_line(words[0], 600), spaces=False), visible_plain(one_line(words[1], 600), spaces=False)
+    return few_lines(view.ended.sentence), few_lines(view.ended.next_step)
 
 
 def _calls(view: ViewModel) -> list[CallItem]:
@@ -104,8 +104,8 @@ def _html(view: ViewModel) -> str:
         parts.append(f"<blockquote>{_words(clip(view.prompt.strip(), PROMPT_LIMIT))}</blockquote>")
     if answer.strip():
         parts.append(f"<div>{to_html(clip(answer, ANSWER_LIMIT), RECORD)}</div>")
-    ending = f"<p><b>{escape(sentence)}</b>"
-    parts.append(ending + (f"<br>{escape(next_step)}</p>" if next_step else "</p>"))
+    ending = "<br>".join(escape(line) for line in sentence.split("\n"))
+    parts.append(f"<p><b>{ending}</b>" + (f"<br>{escape(next_step)}</p>" if next_step else "</p>"))
     facts = f"<p><small>{escape(' · '.join(_facts(view)))}</small></p>"
     steps = [item for item in view.items if item.key != answer_key]
     room = TOTAL_LIMIT - sum(len(part) for part in parts) - len(facts) - 1_000
@@ -237,7 +237,8 @@ def _markdown(view: ViewModel) -> str:
     sentence, next_step = _ending(view)
     answer = neutral_markdown(clip(_answer(view)[0].strip(), ANSWER_LIMIT))
     prompt = _markdown_words(clip(view.prompt.strip(), PROMPT_LIMIT)).replace("\n", "\n> ")
-    parts = [f"> {prompt}" if prompt else "", answer, f"**{_markdown_words(sentence)}** {_markdown_words(next_step)}"]
+    ending = "  \n".join(f"**{_markdown_words(line)}**" for line in sentence.split("\n"))
+    parts = [f"> {prompt}" if prompt else "", answer, f"{ending} {_markdown_words(next_step)}"]
     parts += ["\n".join(f"- {_markdown_words(line)}" for line in _step_lines(view))]
     parts += [f"*{_markdown_words(' · '.join(_facts(view)))}*"]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"

@@ -13,7 +13,7 @@ from nbagent.core import events as ev
 from nbagent.view.fold import ViewModel, fold
 from nbagent.view.html import STATUS_WORDS
 from nbagent.view.items import CallItem
-from nbagent.view.text import clip, count, duration, money, one_line, plain_output, tokens, visible_plain
+from nbagent.view.text import clip, count, duration, few_lines, money, one_line, plain_output, tokens, visible_plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -135,7 +135,7 @@ class TerminalView:
         self._line(f"  {text}", "dim")
 
     def _ended(self, event: ev.RunEnded) -> None:
-        self._line(f"{'✓' if event.reason == 'end_turn' else '■'} {_said(event.sentence)}", "bold")
+        self._line(f"{'✓' if event.reason == 'end_turn' else '■'} {few_lines(event.sentence)}", "bold")
         if event.next_step:
             self._line(f"  {_said(event.next_step)}")
         cost = "" if self.view.cost is None else f" · {money(self.view.cost)}"

@@ -83,6 +83,11 @@ def one_line(text: str, limit: int = 160) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
+def few_lines(text: str, limit: int = 600, lines: int = 4) -> str:
+    """Return the first lines of a message for people, each on one line of `limit` characters, hidden characters shown."""
+    return "\n".join(one_line(plain_output(line), limit) for line in text.strip().split("\n")[:lines])
+
+
 def count(number: int, noun: str) -> str:
     """Return "1 line" or "3 lines"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
