@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-from nbagent.core.events import Event
+from nbagent.core.events import ApprovalAsked, Event, QuestionAsked
 from nbagent.core.ports import Answered, Approver, Notebook
 
 if TYPE_CHECKING:
@@ -59,8 +59,10 @@ def _terminal() -> Place:
     from nbagent.jupyter.approval import PolicyApprover, TypedApprover
     from nbagent.view.terminal import TerminalView
 
-    approver = TypedApprover() if sys.stdin.isatty() else PolicyApprover()
-    return Place(TerminalView(Console()), approver, None, lambda: None)
+    view = TerminalView(Console())
+    if not sys.stdin.isatty():
+        return Place(view, PolicyApprover(), None, lambda: None)
+    return Place(_WithoutCards(view), TypedApprover(), None, lambda: None)
 
 
 async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -> Place:
@@ -103,6 +105,17 @@ async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -
         return Place(view, person, notebook, finish)
     said = _Both(view, _said_to(bridge)) if hello is not None else view
     return Place(said, PolicyApprover(), notebook, finish)
+
+
+class _WithoutCards:
+    """A view beside which the approver shows what it asks."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+    def show(self, event: Event) -> None:
+        if not isinstance(event, ApprovalAsked | QuestionAsked):
+            self._view.show(event)
 
 
 class _Both:

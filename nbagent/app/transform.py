@@ -9,18 +9,30 @@ from __future__ import annotations
 MAGICS = ("agent",)
 
 
-def transform(lines: list[str]) -> list[str]:
-    """IPython cleanup transformer: rewrite a cell whose first line of code is `%%agent …`; leave all others alone.
+class Transform:
+    """IPython's cleanup transformer of agent cells.
 
-    Blank lines and comments may stand before it. The body is passed on literally; an empty one as a line break, since
-    IPython refuses cell magics without a body before we could say anything helpful.
+    It says that it has side effects, which it has not: IPython then leaves it out when it asks whether a cell that is
+    being typed in a terminal is complete, and a `%%agent` cell ends with an empty line as every cell magic does.
     """
-    first = next((i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")), None)
-    if first is None:
-        return lines
-    text = lines[first].strip()
-    name, _, rest = text.removeprefix("%%").partition(" ")
-    if not text.startswith("%%") or name not in MAGICS:
-        return lines
-    body = "".join(lines[first + 1 :]) or "\n"
-    return [f"await get_ipython().run_cell_magic({name!r}, {rest.strip()!r}, {body!r})\n"]
+
+    has_side_effects = True
+
+    def __call__(self, lines: list[str]) -> list[str]:
+        """Rewrite a cell whose first line of code is `%%agent …`; leave all others alone.
+
+        Blank lines and comments may stand before it. The body is passed on literally; an empty one as a line break, since
+        IPython refuses cell magics without a body before we could say anything helpful.
+        """
+        first = next((i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")), None)
+        if first is None:
+            return lines
+        text = lines[first].strip()
+        name, _, rest = text.removeprefix("%%").partition(" ")
+        if not text.startswith("%%") or name not in MAGICS:
+            return lines
+        body = "".join(lines[first + 1 :]) or "\n"
+        return [f"await get_ipython().run_cell_magic({name!r}, {rest.strip()!r}, {body!r})\n"]
+
+
+transform = Transform()
