@@ -286,6 +286,11 @@ def _edit_cell(cells: _Cells) -> Tool:
         source, note = clean_source(source, found.type)
         label = seen.label(found.id)
         before = await notebook.read(found.id)
+        if before.source == source:
+            raise NotebookError(
+                f"cell {found.id} has exactly that source already, so nothing was changed and nothing ran. To correct "
+                "an error send a source that differs; to run the cell as it is use run_cell"
+            )
         edited = await notebook.edit(found.id, source, found.hash)
         if notebook.proposes_only:
             return Result((text_block("The edit was proposed, not made; nothing has run."),), "proposed an edit")

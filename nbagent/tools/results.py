@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import dataclasses
 import io
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nbagent.core.errors import ToolError
@@ -23,7 +25,7 @@ from nbagent.core.tools import Call, Result, Tool
 _KEEP = 20_000_000  # characters of all full texts that a store keeps; the oldest go first
 _LONG_SIDE = 1568  # pixels: the API scales larger images down anyway
 _IMAGE_LIMIT = 3_500_000  # characters of base64
-_PIXEL_LIMIT = 64_000_000  # a picture beyond this is named, not opened
+_PIXEL_LIMIT = 120_000_000  # 100 by 100 inches at 100 dpi; a picture beyond this is named, not opened
 _IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _TEXTS = ("text/plain", "text/markdown", "text/latex", "application/json", "text/html")
 _TRACEBACK_LINES = 40
@@ -287,7 +289,7 @@ def scaled_image(raw: bytes, mime: str) -> Block:
     from PIL import Image, UnidentifiedImageError  # noqa: PLC0415  (Pillow loads only when an image is there)
 
     try:
-        with Image.open(io.BytesIO(raw)) as picture:
+        with _without_warning(), Image.open(io.BytesIO(raw)) as picture:
             width, height = picture.size
             if width * height > _PIXEL_LIMIT:
                 return text_block(f"[image {width}x{height}, too large to be shown]")
@@ -295,11 +297,35 @@ def scaled_image(raw: bytes, mime: str) -> Block:
             if small and Image.MIME.get(picture.format or "") == mime:
                 picture.verify()
                 return image_block(mime, base64.b64encode(raw).decode("ascii"))
-            return _scale(
-                picture.convert("RGBA" if "A" in picture.getbands() or "transparency" in picture.info else "RGB")
-            )
+            return _scale(_reduced(picture))
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         return text_block(f"[an image of type {mime} that cannot be read: {type(error).__name__}]")
+
+
+@contextlib.contextmanager
+def _without_warning() -> Iterator[None]:
+    """Keep Pillow quiet about pictures whose size is checked here."""
+    from PIL import Image  # noqa: PLC0415
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        yield
+
+
+def _reduced(picture: Any) -> Any:
+    """Return a picture as RGB or RGBA, a huge one made smaller strip by strip: a copy of it would double the memory."""
+    from PIL import Image  # noqa: PLC0415
+
+    mode = "RGBA" if "A" in picture.getbands() or "transparency" in picture.info else "RGB"
+    factor = max(picture.size) // (2 * _LONG_SIDE)
+    if factor < 2:
+        return picture.convert(mode)
+    width, height = picture.size
+    small = Image.new(mode, (-(-width // factor), -(-height // factor)))
+    for top in range(0, height, 100 * factor):
+        strip = picture.crop((0, top, width, min(height, top + 100 * factor)))
+        small.paste(strip.convert(mode).reduce(factor), (0, top // factor))
+    return small
 
 
 def _scale(picture: Any) -> Block:

@@ -95,6 +95,14 @@ async def test_an_edit_can_run_and_needs_no_second_reading(desk):
     assert desk.kernel.ran == ["df = 2", "df = 3", "df = 3"]
 
 
+async def test_an_edit_to_the_same_source_is_refused_and_runs_nothing():
+    desk = Desk()
+    await desk.call("read_cell", cell="load")
+    with pytest.raises(ToolError, match="has exactly that source already"):
+        await desk.call("edit_cell", cell="load", source="df = load()", run=True)
+    assert desk.kernel.ran == []
+
+
 async def test_a_markdown_cell_is_edited_and_not_run(desk):
     await desk.call("read_cell", cell="intro")
     assert desk.call.kind("edit_cell", cell="intro", source="```\nx\n```", run=True) is Kind.EDIT_CELL
