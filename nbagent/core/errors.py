@@ -4,8 +4,9 @@
     ├── ConfigError        the person: a key, an option, a setting is missing or wrong
     ├── ModelError         the model's side
     │   ├── Transient      the loop tries again, after `retry_after` seconds if given
-    │   ├── Rejected       the person: the request itself was refused (key, model name, size)
-    │   └── ContextFull    the loop ends the run: the conversation no longer fits
+    │   ├── Rejected       the person: the request itself was refused (key, model name)
+    │   │   └── ImagesRefused   the loop tries once more, without images
+    │   └── ContextFull    the loop tries once more without older images, then ends the run: it no longer fits
     ├── ToolError          the model: its text becomes the call's error result
     │   └── NotebookError  the model: the notebook did not take an edit
     └── Interrupted        nobody: the person stopped the call; `output` is what it had produced
@@ -38,6 +39,10 @@ class Transient(ModelError):
 
 class Rejected(ModelError):
     """The server refused the request and would refuse it again."""
+
+
+class ImagesRefused(Rejected):
+    """The server refused an image of the conversation, or images at all."""
 
 
 class ContextFull(ModelError):

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import overload
 
+from nbagent.core import images
 from nbagent.core.events import Event, InputDelta, RequestSent, TextDelta, ThinkingDelta, to_json
 from nbagent.core.messages import Block, Json, Message, Usage, clean_value, text_block
 from nbagent.core.ports import Store
@@ -105,7 +106,10 @@ class Transcript(Sequence[Message]):
 
 
 class Session:
-    """One conversation: `system` and `tools` never change, the transcript only grows; `usage` and `cost` are sums."""
+    """One conversation: `system` and `tools` never change, the transcript only grows; `usage` and `cost` are sums.
+
+    Messages before index `images_from` are sent without their images.
+    """
 
     def __init__(
         self, session_id: str, *, system: str, tools: tuple[Json, ...], store: Store, about: Json | None = None
@@ -116,9 +120,27 @@ class Session:
         self.usage = Usage()
         self.cost: float | None = 0.0
         self.runs = 0
+        self.images_from = 0
         self._store = store
         store.append({"v": 1, "type": "session", "id": session_id, **(about or {}), "system": system, "tools": tools})
         self.transcript = Transcript(store)
+
+    def messages(self) -> Sequence[Message]:
+        """Return the transcript as it is sent: older images left out where they are too many, or were refused."""
+        if images.too_many(self.transcript[self.images_from :]):
+            self.leave_out_images(newest=images.too_many(self.transcript[-1:]))
+        return images.without_images(self.transcript, self.images_from) if self.images_from else self.transcript
+
+    def leave_out_images(self, *, newest: bool) -> bool:
+        """Send no image of the transcript so far from now on; keep those of its last message unless `newest`.
+
+        Returns whether that leaves out any that was sent until now.
+        """
+        before = len(self.transcript) - (not newest)
+        dropped = any(images.images(self.transcript[self.images_from : before]))
+        if dropped:
+            self.images_from = before
+        return dropped
 
     def spend(self, usage: Usage, cost: float | None) -> None:
         """Add one reply's usage; an unknown price makes the sum unknown."""

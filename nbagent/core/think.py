@@ -9,11 +9,12 @@ import random
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from nbagent.core.errors import ModelError, Transient
+from nbagent.core.errors import ContextFull, ImagesRefused, ModelError, Transient
 from nbagent.core.events import (
     BlockStarted,
     Event,
     InputDelta,
+    Noted,
     RawReceived,
     ReplyDiscarded,
     ReplyEnded,
@@ -36,11 +37,11 @@ async def think(run: Run) -> AsyncGenerator[Event]:
     """Ask the model for one reply and put it into the transcript; raise `ModelError` where that is not possible."""
     limits, session = run.agent.limits, run.session
     tools = run.session.tools
-    request = Request(session.system, tools, session.transcript)
+    request = Request(session.system, tools, session.messages())
     yield run.event(
         RequestSent, model=run.agent.model.name, new=_since_last_reply(run), prefix=session.transcript.prefix
     )
-    attempt = 1
+    attempt, tried_without = 1, False
     while True:
         builder = run.reply = ReplyBuilder()
         try:
@@ -61,6 +62,14 @@ async def think(run: Run) -> AsyncGenerator[Event]:
             yield run.event(RetryScheduled, attempt=attempt, limit=limits.tries, wait=wait, why=str(error))
             if await run.stop.wait(wait):
                 return
+        except (ContextFull, ImagesRefused) as error:
+            if tried_without or not session.leave_out_images(newest=isinstance(error, ImagesRefused)):
+                raise
+            if builder.started:
+                yield run.event(ReplyDiscarded, why=str(error))
+            tried_without = True
+            yield run.event(Noted, text=f"{error} It is asked again without the older images.")
+            request = Request(session.system, tools, session.messages())
     if builder.content:
         session.transcript.reply(builder.content)
     if builder.text:

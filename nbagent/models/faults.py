@@ -18,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from nbagent.core.errors import ConfigError, ContextFull, ModelError, NbagentError, Rejected, Transient
+from nbagent.core.errors import ConfigError, ContextFull, ImagesRefused, ModelError, NbagentError, Rejected, Transient
 from nbagent.core.messages import Json
 from nbagent.models.credentials import is_local
 
@@ -33,6 +33,7 @@ _TOO_LONG = re.compile(
     r"prompt is too long|context (?:window|length|size)|maximum context|too many (?:input )?tokens|exceed\w* .{0,40}context",
     re.IGNORECASE,
 )
+_ABOUT_IMAGES = re.compile(r"\b(?:images?|vision|multi-?modal|mmproj)\b", re.IGNORECASE)
 _PASSING_TYPES = frozenset({"overloaded_error", "api_error", "rate_limit_error", "timeout_error"})
 _LASTING_TYPES = frozenset(
     {
@@ -129,6 +130,8 @@ class Place:
                 f"{self.host} sends requests on to {self.safe(headers.get('location', 'another address'))!r} ({status}): "
                 "a login page, or base_url is not quite right."
             )
+        if status in (400, 415, 422) and _ABOUT_IMAGES.search(said):
+            return ImagesRefused(f"{self.host} does not take the images of this conversation ({status}{quoted}).")
         return Rejected(self._refused(status, kind, quoted))
 
     def _refused(self, status: int, kind: str, quoted: str) -> str:

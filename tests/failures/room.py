@@ -105,7 +105,7 @@ class Room:
         assert not loaded.cell.outputs, loaded.seen
         return self
 
-    async def __aexit__(self, *failure: Any) -> None:
+    async def __aexit__(self, *failure: object) -> None:
         await self._stack.__aexit__(*failure)
 
     async def cell(self, source: str, *replies: Any, within: float = 30) -> Shown:
