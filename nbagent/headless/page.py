@@ -20,6 +20,7 @@ import nbformat
 from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from traitlets.config import Config
 
 from nbagent.core.messages import Json
 from nbagent.core.ports import Output
@@ -31,6 +32,9 @@ PAGE = "headless"
 SUBSHELL_TIMEOUT = 10.0
 COMMS_ARRIVE_SINCE = (7, 4)
 """The version of ipykernel that delivers comm messages to the main shell while a cell runs."""
+
+_ENCRYPTED = Config({"KernelManager": {"transport_encryption": "auto"}})
+"""Encrypt what goes to and from the kernel where it can; a kernel that could, and is not asked to, prints a warning."""
 
 OnOutput = Callable[[NotebookNode, Output], None]
 
@@ -226,7 +230,7 @@ async def run_notebook(
     called with each new output as it comes. An agent's save goes to `save_to`. Raises nbclient's CellExecutionError,
     CellTimeoutError or DeadKernelError; `nb` then holds what was done so far.
     """
-    options: dict[str, Any] = {"kernel_name": kernel_name} if kernel_name else {}
+    options: dict[str, Any] = {"config": _ENCRYPTED, **({"kernel_name": kernel_name} if kernel_name else {})}
     client = PageClient(
         nb,
         path=str(path),
