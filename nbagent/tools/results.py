@@ -14,13 +14,14 @@ import dataclasses
 import io
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from nbagent.core.errors import ToolError
 from nbagent.core.messages import Block, Json, clean, image_block, text_block
 from nbagent.core.ports import Output
 from nbagent.core.tools import Call, Result, Tool
+from nbagent.tools.hints import hint
 
 _KEEP = 20_000_000  # characters of all full texts that a store keeps; the oldest go first
 _LONG_SIDE = 1568  # pixels: the API scales larger images down anyway
@@ -245,9 +246,8 @@ def _error_text(output: Output) -> str:
     text = clip("\n".join(line[:500] for line in lines), 6000)
     if last not in text:
         text = f"{text}\n{clip(last, 2000)}" if text else clip(last, 2000)
-    if "asyncio.run() cannot be called from a running event loop" in text:
-        text += "\nHint: a notebook's loop already runs: write `await main()` at the top level of the cell instead."
-    return text
+    found = hint(name, value)
+    return f"{text}\n{found}" if found else text
 
 
 def _bundle_text(data: Json) -> str:
@@ -303,7 +303,7 @@ def scaled_image(raw: bytes, mime: str) -> Block:
 
 
 @contextlib.contextmanager
-def _without_warning() -> Iterator[None]:
+def _without_warning() -> Generator[None]:
     """Keep Pillow quiet about pictures whose size is checked here."""
     from PIL import Image  # noqa: PLC0415
 
