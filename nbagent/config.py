@@ -72,7 +72,7 @@ def load(folder: Path, environment: Mapping[str, str], *more: Mapping[str, Any])
     Raises `ConfigError` that names the source, the key, its value and what is expected.
     """
     settings = Settings()
-    if (own := _own_file()).is_file():
+    if (own := own_file()).is_file():
         settings = _merge(settings, _toml(own), str(own))
     if (project := _project_file(folder)) is not None:
         table = _toml(project).get("tool", {}).get("nbagent", {})
@@ -84,7 +84,8 @@ def load(folder: Path, environment: Mapping[str, str], *more: Mapping[str, Any])
     return settings
 
 
-def _own_file() -> Path:
+def own_file() -> Path:
+    """Return the path of the person's own settings file, in the platform's configuration folder."""
     import platformdirs  # noqa: PLC0415  (only when settings are read)
 
     return Path(platformdirs.user_config_dir("nbagent")) / "config.toml"

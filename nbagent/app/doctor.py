@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from nbagent.config import Settings
+from nbagent.config import Settings, own_file
 
 _PACKAGES = ("ipython", "ipykernel", "ipywidgets", "anywidget", "anthropic", "nbclient", "jupyterlab", "notebook")
 _WANTED_IPYKERNEL = (7, 4)
@@ -29,6 +29,9 @@ def examine(settings: Settings, folder: Path) -> list[Finding]:
     findings.append(_ipykernel())
     findings.append(_key(settings))
     findings.append(_writable(folder))
+    findings.append(
+        Finding("ok", f"Your own settings: {own_file()} ({'in use' if own_file().is_file() else 'not there yet'}).")
+    )
     findings += [
         Finding("note", f"Left out: {text}. A project's file may only narrow what is allowed.")
         for text in settings.ignored

@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from nbagent.core.events import ApprovalAsked, Event, QuestionAsked
 from nbagent.core.ports import Answered, Approver, Notebook
+from nbagent.jupyter.interrupts import stopping
 
 if TYPE_CHECKING:
     from nbagent.jupyter.bridge import Bridge
@@ -47,7 +48,8 @@ async def find_place(shell: Any, stop: Callable[[], None]) -> AsyncGenerator[Pla
     `stop` is called, on the loop, when the person presses Stop.
     """
     if getattr(shell, "kernel", None) is None:
-        yield _terminal()
+        with stopping(stop):
+            yield _terminal()
         return
     async with AsyncExitStack() as closing:
         yield await _page(shell, stop, closing)
