@@ -82,12 +82,18 @@ class Rule:
         if self.pattern.startswith("sha256:"):
             return self.pattern[7:] == source_hash(subject)
         if tool.exact:
-            return self.pattern == subject
+            return self.pattern == subject or (self.action != "allow" and _stands_in(self.pattern, subject))
         return fnmatch.fnmatchcase(posixpath.normpath(subject), posixpath.normpath(self.pattern))
 
     def is_exact(self, subject: str) -> bool:
         """Whether the pattern names this one subject, literally or by its hash."""
         return self.pattern is not None and self.pattern in {subject, f"sha256:{source_hash(subject)}"}
+
+
+def _stands_in(pattern: str, text: str) -> bool:
+    """Whether `pattern` fits the whole text or a part of it: what asks or denies may reach further than what allows."""
+    parts = [text, *re.split(r"[;&|\n()`]+", text)]
+    return any(fnmatch.fnmatchcase(part.strip(), pattern) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,13 @@ def test_a_rule_for_code_means_one_exact_text_and_no_prefix():
     assert decide(Policy(rules=star), make(), "print(1)") == "ask"
 
 
+@pytest.mark.parametrize("text", ["rm -rf x", "cd /tmp && rm -rf x", "echo $(rm x)", "ls\nrm x"])
+def test_a_deny_rule_for_commands_takes_globs_and_looks_inside(text):
+    rules = (Rule.parse("allow", "act"), Rule.parse("deny", "act(rm *)"))
+    assert decide(Policy(Mode.BYPASS, rules), make(Kind.SHELL), text) == "deny"
+    assert decide(Policy(Mode.BYPASS, rules), make(Kind.SHELL), "ls") == "allow"
+
+
 def test_a_rule_by_hash_means_the_text_with_that_hash():
     rules = (Rule.parse("allow", f"act(sha256:{source_hash('print(1)')})"),)
     assert decide(Policy(rules=rules), make(), "print(1)") == "allow"
