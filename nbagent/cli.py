@@ -97,6 +97,8 @@ def _ask(prompt: str) -> int:
         _fail(str(error))
     except RunFailed:
         return 1  # the view has said why
+    except (KeyboardInterrupt, asyncio.CancelledError):  # before the run began, or after it ended
+        return 130
     return 0 if answer.stop_reason == Reason.END_TURN else 1
 
 

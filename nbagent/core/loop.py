@@ -12,7 +12,7 @@ from contextlib import aclosing
 
 from nbagent.core.dispatch import act
 from nbagent.core.endings import Ending
-from nbagent.core.errors import ContextFull, NbagentError
+from nbagent.core.errors import ContextFull, Interrupted, NbagentError
 from nbagent.core.events import Event, Noted, QuestionAnswered, QuestionAsked, Reason, ResultsAppended, State
 from nbagent.core.messages import CUT_SHORT, Block, text_block
 from nbagent.core.ports import Question
@@ -43,6 +43,8 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
                     break
     except ContextFull as error:
         this.ending = Ending(Reason.CONTEXT_FULL, str(error))
+    except Interrupted:
+        this.ending = Ending(Reason.INTERRUPTED)
     except NbagentError as error:
         this.ending = Ending(Reason.ERROR, str(error))
     finally:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from nbagent.core.ports import Answered, Approval, Question
+from nbagent.jupyter.interrupts import reading
 
 T = TypeVar("T")
 
@@ -190,7 +191,8 @@ class TypedApprover:
         if not self._present:
             return None
         try:
-            return self._read(prompt).strip()
+            with reading():
+                return self._read(prompt).strip()
         except (EOFError, OSError, RuntimeError):  # no terminal; a kernel without stdin (StdinNotImplementedError)
             self._present = False
             return None

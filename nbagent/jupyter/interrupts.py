@@ -15,10 +15,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from types import FrameType
 from typing import Any, Self
+
+from nbagent.core.errors import Interrupted
 
 OWNER: ContextVar[object | None] = ContextVar("nbagent_owner", default=None)
 """The `Gate` whose code the current context runs: set in the task of the agent's code, inherited by what it starts."""
@@ -44,6 +46,7 @@ class Gate:
         self._sent = 0
         self._hold = 0
         self._deferred = False
+        self._passed_on = False
         self._pid = os.getpid()
         self._main = threading.main_thread().ident
         self._old: Any = None
@@ -82,6 +85,9 @@ class Gate:
     def armed(self) -> Generator[None]:
         """Let signals raise in the task that runs this block; the block must catch KeyboardInterrupt outside of it."""
         self.task = _current_task()
+        if self._passed_on:  # it came before the code did: what it cancelled can't be heard once the code runs
+            self.person = True
+            raise KeyboardInterrupt
         try:
             self._armed = True
             yield
@@ -124,6 +130,7 @@ class Gate:
             # The loop is idle or runs somebody else's code: awaiting code is stopped through its task instead,
             # by `old` (ipykernel's cancels the cell) or, at the time limit, by who awaits it.
             if not ours and callable(self._old):
+                self._passed_on = True
                 self._old(signum, frame)
             return
         if ours and not self._armed and _current_task() is self.task:
@@ -166,6 +173,40 @@ def _signal_main_thread() -> None:
         import _thread
 
         _thread.interrupt_main()
+
+
+@contextlib.contextmanager
+def stopping(stop: Callable[[], object]) -> Generator[None]:
+    """On a terminal, have an interrupt call `stop` on the running loop; else it would end the loop around the run.
+
+    A `Gate` inside takes the interrupts of its code.
+    """
+    loop = asyncio.get_running_loop()
+    with _handler(lambda *_: loop.call_soon_threadsafe(stop)):
+        yield
+
+
+@contextlib.contextmanager
+def reading() -> Generator[None]:
+    """Let an interrupt end the blocking read of this block: it raises Interrupted."""
+    with _handler(signal.default_int_handler):
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise Interrupted from None
+
+
+@contextlib.contextmanager
+def _handler(handle: Callable[[int, FrameType | None], object]) -> Generator[None]:
+    old = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or old is None:
+        yield
+        return
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, old)
 
 
 async def end_task(task: asyncio.Task[Any], *, tries: int = 5, wait: float = 1.0) -> bool:

@@ -26,6 +26,7 @@ from nbagent.jupyter.outputs import Outputs
 
 _AGENT_CELL = re.compile(r"\A(?:\s*(?:#[^\n]*)?\n)*\s*%%?agent\b")
 _REFUSED = "an agent's code cannot start another agent: %agent and %%agent are for people"
+_SETTLE = 10  # turns of the loop: a cancellation takes a few from the cell's task to here
 _LAST = ("last_type", "last_value", "last_traceback", "last_exc")
 
 
@@ -128,6 +129,8 @@ class ShellKernel:
 
     async def _in_task(self, body: Body, gate: Gate, capture: Capture, pid: int) -> _Report:
         """Run `body` in its own task; at the time limit or when the caller is cancelled, cancel it and see it end."""
+        for _ in range(_SETTLE):  # an interrupt from right before gets through: the loop hears nothing while code runs
+            await asyncio.sleep(0)
         task = asyncio.get_running_loop().create_task(_owned(body, gate, pid), name="nbagent-code")
         try:
             await asyncio.wait({task}, timeout=gate.left())

@@ -86,6 +86,15 @@ class Shown:
             assert part not in self.seen, self.seen
 
 
+def transcripts(folder: Path) -> list[list[dict[str, Any]]]:
+    """The messages of every session that was kept in `folder`, oldest first."""
+    found = []
+    for path in sorted((folder / ".nbagent" / "sessions").glob("*.jsonl")):
+        records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        found.append([r["message"] for r in records if r["type"] == "message"])
+    return found
+
+
 class Room:
     """See the module's docstring. `env` is the kernel's; a value None takes a name away."""
 
@@ -160,11 +169,7 @@ class Room:
 
     def transcripts(self) -> list[list[dict[str, Any]]]:
         """The messages of every session, as they are on disk."""
-        found = []
-        for path in sorted((self.folder / ".nbagent" / "sessions").glob("*.jsonl")):
-            records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-            found.append([r["message"] for r in records if r["type"] == "message"])
-        return found
+        return transcripts(self.folder)
 
     def results(self) -> list[str]:
         """The texts of all results in the newest session, in order."""
