@@ -41,7 +41,7 @@ async def test_an_interrupt_ends_the_run_within_a_second_whatever_it_is_doing(tm
         async with Room(tmp_path, server, NBAGENT_MODE="bypass") as room:
             await room.cell("kept = 1")
             for state, (replies, sign, expected) in STATES.items():
-                await stopped(room, state, replies, sign, lambda: room.interrupt())
+                await stopped(room, state, replies, sign, room.interrupt)
                 begun = room.results()[-len(expected) :] if expected else []
                 assert [text.split(":")[0] for text in begun] == expected, (state, room.results())
                 await room.still_works()
