@@ -15,12 +15,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-from nbagent.core.events import ApprovalAsked, Event, QuestionAsked
-from nbagent.core.ports import Answered, Approver, Notebook
+from nbagent.core.events import ApprovalAsked, Event, QuestionAnswered, QuestionAsked
+from nbagent.core.ports import Answered, Approval, Approver, Notebook, Question
 from nbagent.jupyter.interrupts import stopping
 
 if TYPE_CHECKING:
+    from nbagent.jupyter.approval import PersonApprover
     from nbagent.jupyter.bridge import Bridge
+    from nbagent.view.widget import AgentView
 
 
 class View(Protocol):
@@ -104,7 +106,7 @@ async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -
             shown.update(record(view.view))
 
     if hello is not None and hello.interactive:
-        return Place(view, person, notebook, finish)
+        return Place(view, _AskingInView(person, view), notebook, finish)
     said = _Both(view, _said_to(bridge)) if hello is not None else view
     return Place(said, PolicyApprover(), notebook, finish)
 
@@ -118,6 +120,38 @@ class _WithoutCards:
     def show(self, event: Event) -> None:
         if not isinstance(event, ApprovalAsked | QuestionAsked):
             self._view.show(event)
+
+
+class _AskingInView:
+    """The person, to whom every question is shown, also one that no event of the run brings: a tool's, or before the run."""
+
+    def __init__(self, person: PersonApprover, view: AgentView) -> None:
+        self._person, self._view = person, view
+
+    @property
+    def present(self) -> bool:
+        return self._person.present
+
+    async def ask(self, approval: Approval) -> Answered:
+        return await self._person.ask(approval)
+
+    async def question(self, question: Question) -> str:
+        now = self._view.view
+        if any(shown.question_id == question.id for shown in now.questions):
+            return await self._person.question(question)
+        asked = QuestionAsked(
+            state=now.state, turn=now.turn, at=now.at,
+            question_id=question.id, text=question.text, choices=question.choices,
+        )  # fmt: skip
+        self._view.show(asked)
+        answer = ""
+        try:
+            answer = await self._person.question(question)
+        finally:
+            self._view.show(
+                QuestionAnswered(state=now.state, turn=now.turn, at=now.at, question_id=question.id, text=answer)
+            )
+        return answer
 
 
 class _Both:

@@ -260,6 +260,7 @@ class ApprovalCard:
         self.keeps: list[ipywidgets.Button] = []
         bar = ipywidgets.HBox([self.approve, self.deny, self.words, *([self.allow] if self.offers else [])])
         bar.add_class("nbagent-bar")
+        bar.add_class("nbagent-approving")
         self.rules = ipywidgets.VBox()
         self.widget = ipywidgets.VBox([ipywidgets.HTML(html.approval_html(approval)), bar, self.rules])
         self.widget.add_class("nbagent-card")

@@ -12,7 +12,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import async_playwright
 
+from tests.browser.desk import Desk, Desks
 from tests.browser.lab import Lab, start_browser
+from tests.support.messages_server import MessagesServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -54,3 +56,26 @@ def lab(lab_server: Lab) -> Lab:
     """The session's JupyterLab, with nothing in the kernels' environment from the test before."""
     lab_server.set_env({})
     return lab_server
+
+
+@pytest.fixture
+def server() -> Iterator[MessagesServer]:
+    """The model, played over HTTP; at the end all that it was asked was right, and all that was scripted was said."""
+    with MessagesServer() as running:
+        yield running
+        running.assert_clean()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def desks(lab_server: Lab) -> AsyncIterator[Desks]:
+    """The page and kernel that tests with a `desk` share."""
+    kept = Desks(lab_server)
+    yield kept
+    await kept.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def desk(desks: Desks) -> AsyncIterator[Desk]:
+    """A clean notebook with nbagent, in the page and kernel of the test before, and a server of its own."""
+    async with desks.desk() as fit:
+        yield fit

@@ -220,9 +220,10 @@ class Notebook:
     async def evaluate(self, expression: str) -> str:
         """The repr of an expression in the kernel, asked without a cell and without history."""
         code = json.dumps({"code": "", "silent": True, "store_history": False, "user_expressions": {"v": expression}})
-        reply = await self.js(
-            f"return panel().sessionContext.session.kernel.requestExecute({code}).done.then(r => r.content)"
-        )
+        async with asyncio.timeout(PATIENCE):  # it waits behind a running cell
+            reply = await self.js(
+                f"return panel().sessionContext.session.kernel.requestExecute({code}).done.then(r => r.content)"
+            )
         value = reply["user_expressions"]["v"]
         assert value["status"] == "ok", value
         text: str = value["data"]["text/plain"]

@@ -144,10 +144,7 @@ function timeline(list) {
       if (target) target.textContent = text;
     }
   };
-  const clear = () => {
-    items.clear();
-    list.replaceChildren();
-  };
+  const clear = () => void (items.clear(), list.replaceChildren());
   return { apply, clear };
 }
 
@@ -272,15 +269,17 @@ function controls(root, home, model, stopClicked, stopped) {
     if (input instanceof HTMLInputElement && serial) model.send({ op: "words", card: Number(serial), text: input.value });
   };
   const decorate = () => {
+    for (const input of root.querySelectorAll(".nbagent-words input:not([aria-label])")) {
+      input.setAttribute("aria-label", input.closest(".nbagent-approving") ? "What to do instead" : "Your answer");
+    }
     for (const bar of root.querySelectorAll(".nbagent-bar:not([tabindex])")) {
       if (!(bar instanceof HTMLElement)) continue;
-      const approval = bar.querySelector(".nbagent-approve") !== null;
+      const approval = bar.classList.contains("nbagent-approving"); // its children may not be there yet
       bar.tabIndex = 0;
       bar.setAttribute("role", "group");
       bar.setAttribute("aria-label", approval
         ? "Approve or deny the call. Enter approves, Escape goes to the box for what to do instead."
         : "Answer the question");
-      bar.querySelector(".nbagent-words input")?.setAttribute("aria-label", approval ? "What to do instead" : "Your answer");
       if (inside && (document.activeElement === document.body || root.contains(document.activeElement))) {
         bar.focus({ preventScroll: true });
       }

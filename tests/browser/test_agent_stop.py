@@ -1,0 +1,91 @@
+"""However a run is stopped, it stops within a second, the kernel lives, and the next `%%agent` works."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.async_api import expect
+
+from tests.support.messages_server import Reply, Silence, calls, say
+
+if TYPE_CHECKING:
+    from tests.browser.desk import Desk
+
+pytestmark = pytest.mark.timeout(120)
+
+AT_ONCE = 1.0  # seconds
+LOOP = "print('it loops')\nwhile True: pass"
+
+
+async def run_endless_code(desk: Desk, line: str = "") -> int:
+    """Start a run whose agent loops without end in synchronous code; return the number of its cell."""
+    await desk.set_env(NBAGENT_MODE="bypass")
+    agent = await desk.ask(calls("add_cell", source=LOOP), line=line)
+    await desk.notebook.see(agent + 1, "it loops")
+    return agent
+
+
+async def test_stop_ends_synchronous_code_for_the_page_interrupts_the_kernel_itself(desk: Desk) -> None:
+    agent = await run_endless_code(desk)
+    assert await desk.seconds(lambda: desk.notebook.click(agent, "Stop")) <= AT_ONCE
+    await desk.notebook.see(agent, "Stopped by you.")
+    await desk.set_env(NBAGENT_MODE=None)
+    await desk.works()
+
+
+async def test_the_time_limit_ends_synchronous_code_and_the_model_goes_on(desk: Desk) -> None:
+    await desk.set_env(NBAGENT_MODE="bypass")
+    agent = await desk.ask(calls("add_cell", source=LOOP), say("Too slow, that."), line="--cell-timeout 1")
+    await desk.done()
+    assert "time limit" in desk.results(1)
+    await desk.notebook.see(agent, "Too slow, that.")
+    await desk.set_env(NBAGENT_MODE=None)
+    await desk.works()
+
+
+async def test_jupyterlabs_interrupt_ends_a_loop_of_the_agent_and_nothing_else(desk: Desk) -> None:
+    agent = await run_endless_code(desk)
+    seconds = await desk.seconds(desk.notebook.interrupt)
+    assert seconds <= AT_ONCE
+    assert "the person interrupted the code" in await desk.notebook.text(agent + 1)
+    await desk.notebook.see(agent, "Stopped by you.")
+    await desk.set_env(NBAGENT_MODE=None)
+    await desk.works()
+
+
+@pytest.mark.parametrize("silence", [Silence(), Reply("a b c d e f", ping_after=3), Reply("a b c d e f", hang_after=6)],
+                         ids=["no-answer", "pings", "hanging"])  # fmt: skip
+async def test_stop_ends_a_silent_stream_at_once(desk: Desk, silence: Silence | Reply) -> None:
+    agent = await desk.ask(silence)
+    [seen] = await desk.requests(1)
+    assert await desk.seconds(lambda: desk.notebook.click(agent, "Stop")) <= AT_ONCE
+    await desk.notebook.see(agent, "Stopped by you.")
+    if not (isinstance(silence, Reply) and silence.ping_after):  # there the server sees a broken pipe instead
+        assert await asyncio.to_thread(seen.gone.wait, 5), "the connection is closed"
+
+
+async def test_jupyterlabs_interrupt_ends_a_silent_stream_at_once(desk: Desk) -> None:
+    agent = await desk.ask(Silence())
+    await desk.requests(1)
+    assert await desk.seconds(desk.notebook.interrupt) <= AT_ONCE
+    await desk.notebook.see(agent, "Stopped by you.")
+    await desk.works()
+
+
+async def test_jupyterlabs_interrupt_while_the_person_is_asked_ends_the_run(desk: Desk) -> None:
+    agent = await desk.ask(calls("add_cell", source="never = 1"))
+    await expect(desk.notebook.button(agent, "Approve")).to_be_enabled()
+    assert await desk.seconds(desk.notebook.interrupt) <= AT_ONCE
+    await desk.notebook.see(agent, "Stopped by you.")
+    assert "never = 1" not in await desk.notebook.sources()
+    await desk.works()
+
+
+async def test_stop_while_the_person_is_asked_ends_the_run(desk: Desk) -> None:
+    agent = await desk.ask(calls("add_cell", source="never = 1"))
+    await expect(desk.notebook.button(agent, "Approve")).to_be_enabled()
+    assert await desk.seconds(lambda: desk.notebook.click(agent, "Stop")) <= AT_ONCE
+    await desk.notebook.see(agent, "Stopped by you.")
+    assert await desk.notebook.evaluate("'never' in globals()") == "False"
