@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from nbagent.core.endings import Ending
 from nbagent.core.errors import Interrupted, ToolError
@@ -29,7 +29,8 @@ from nbagent.core.events import (
 )
 from nbagent.core.messages import CUT_SHORT, Block, Json, text_block
 from nbagent.core.policy import Decision
-from nbagent.core.ports import Answered, Approval
+from nbagent.core.ports import Answered, Approval, Preview, Question
+from nbagent.core.questions import put
 from nbagent.core.run import Run
 from nbagent.core.session import CUT_OFF, result_block
 from nbagent.core.tools import Call, Kind, Result, Tool
@@ -39,12 +40,17 @@ _log = logging.getLogger("nbagent")
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A call that may run. `shown` is `given` for people: without the arguments that the model left out for nothing."""
+    """A call that may run. `shown` is `given` for people: without the arguments that the model left out for nothing.
+
+    Title and preview are asked of the tool once, when the call is decided: what is shown then is what runs.
+    """
 
     id: str
     tool: Tool
     given: Json
     shown: Json
+    title: str = ""
+    preview: Preview = field(default_factory=Preview)
 
 
 async def act(run: Run) -> AsyncGenerator[Event]:
@@ -63,7 +69,12 @@ async def act(run: Run) -> AsyncGenerator[Event]:
         if ready is None:
             yield event
             continue
-        decision = await run.agent.gate.decide(ready.tool, ready.given)
+        try:
+            decision = await run.agent.gate.decide(ready.tool, ready.given)
+            ready = replace(ready, title=ready.tool.title(ready.given), preview=ready.tool.preview(ready.given))
+        except Exception as error:  # what a tool says of its call is somebody else's code, too
+            yield _settle(run, block, Status.ERROR, _failed(ready.tool, error))
+            continue
         yield run.event(
             CallDecided,
             call_id=ready.id, name=ready.tool.name, input=ready.shown, action=decision.action, rule=decision.rule,
@@ -76,9 +87,10 @@ async def act(run: Run) -> AsyncGenerator[Event]:
             async for event in events:
                 yield event
         side_by_side = []
-    async with aclosing(_execute(run, side_by_side)) as events:
-        async for event in events:
-            yield event
+    if not (run.stop.asked or run.ending):
+        async with aclosing(_execute(run, side_by_side)) as events:
+            async for event in events:
+                yield event
 
 
 _CUT_SHORT = (
@@ -142,9 +154,9 @@ def _approval(run: Run, ready: _Ready, decision: Decision) -> Approval:
     return Approval(
         call_id=ready.id,
         tool=tool.name,
-        title=tool.title(given),
+        title=ready.title,
         input=ready.shown,
-        preview=tool.preview(given),
+        preview=ready.preview,
         why=decision.rule,
         offers=run.agent.gate.offers(tool, given),
         notebook=run.agent.notebook,
@@ -181,7 +193,7 @@ async def _execute(run: Run, batch: Sequence[_Ready]) -> AsyncGenerator[Event]:
         yield run.event(
             CallStarted,
             call_id=ready.id, name=ready.tool.name, input=ready.shown,
-            title=ready.tool.title(ready.given), preview=ready.tool.preview(ready.given).to_json(),
+            title=ready.title, preview=ready.preview.to_json(),
         )  # fmt: skip
     tasks = [asyncio.create_task(_one(run, ready, reports)) for ready in batch]
     try:
@@ -202,10 +214,13 @@ async def _one(run: Run, ready: _Ready, reports: asyncio.Queue[Event]) -> None:
     def progress(text: str) -> None:
         reports.put_nowait(run.event(CallProgress, call_id=ready.id, text=text))
 
+    async def ask(question: Question) -> str:
+        return await put(question, run.agent.approver, run.event, reports.put_nowait)
+
     began = time.monotonic()
     status, cancelled = Status.OK, False
     try:
-        result = await ready.tool.run(Call(ready.id, progress), ready.given)
+        result = await ready.tool.run(Call(ready.id, progress, ask), ready.given)
         status = Status.ERROR if result.is_error else Status.OK
     except ToolError as error:
         status, result = Status.ERROR, Result.of(str(error))
@@ -217,12 +232,10 @@ async def _one(run: Run, ready: _Ready, reports: asyncio.Queue[Event]) -> None:
     except (KeyboardInterrupt, SystemExit) as stopped:  # must not reach the event loop: it would end the kernel
         status, result = Status.INTERRUPTED, _interrupted(repr(stopped))
         run.ending = Ending(Reason.INTERRUPTED)
-    except Exception as error:
-        _log.exception("tool %s failed", ready.tool.name)
-        status, result = (
-            Status.ERROR,
-            Result.of(f"{ready.tool.name} failed: {type(error).__name__}: {_said(error)}"),
-        )
+    except (
+        BaseException
+    ) as error:  # also groups with an interrupt in them: without a result the run would wait for ever
+        status, result = Status.ERROR, Result.of(_failed(ready.tool, error))
     _keep(run, ready, status, result)
     reports.put_nowait(
         run.event(
@@ -235,7 +248,12 @@ async def _one(run: Run, ready: _Ready, reports: asyncio.Queue[Event]) -> None:
         raise asyncio.CancelledError
 
 
-def _said(error: Exception) -> str:
+def _failed(tool: Tool, error: BaseException) -> str:
+    _log.error("tool %s failed", tool.name, exc_info=error)
+    return f"{tool.name} failed: {type(error).__name__}: {_said(error)}"
+
+
+def _said(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:  # its own code may fail, and then the call would have no result and the run no end
@@ -249,5 +267,5 @@ def _interrupted(output: str) -> Result:
 def _keep(run: Run, ready: _Ready, status: Status, result: Result) -> None:
     run.results[ready.id] = result_block(ready.id, result.content, is_error=status is not Status.OK)
     run.outcomes[ready.id] = (result.content, result.cells)
-    run.calls_made.append(result.summary or ready.tool.title(ready.given))
+    run.calls_made.append(result.summary or ready.title)
     run.cells.update(dict.fromkeys(result.cells))

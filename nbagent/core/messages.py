@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,9 +106,10 @@ class ReplyBuilder:
 
     Feed it every event in order; afterwards `complete` tells whether the stream was whole (a stop reason and
     `message_stop` were seen), `content` holds the blocks, and `bad_input` the calls whose JSON could not be parsed,
-    by call id, with the reason and the text that was sent.
+    by call id, with the reason and the text that was sent. `taken` are ids of earlier calls.
     """
 
+    taken: frozenset[str] | set[str] = frozenset()
     content: list[Block] = field(default_factory=list[Block])
     stop_reason: str | None = None
     stop_details: Json | None = None
@@ -178,8 +180,16 @@ class ReplyBuilder:
             if part.signature:
                 block["signature"] = "".join(part.signature)
         elif part.json or kind == "tool_use":
+            if kind == "tool_use":
+                self._name_call(block)
             self._parse_input(block, "".join(part.json))
         self.content.append(block)
+
+    def _name_call(self, block: Block) -> None:
+        """Give a call without an id, or with one that was used before, a new one: the API takes each id once."""
+        used = self.taken | {str(call["id"]) for call in self.calls}
+        if not block.get("id") or block["id"] in used:
+            block["id"] = f"toolu_{uuid.uuid4().hex[:20]}"
 
     def _parse_input(self, block: Block, raw: str) -> None:
         given: Any = block.get("input")

@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 
 from nbagent.core.errors import ConfigError
 from nbagent.core.messages import Json
-from nbagent.core.ports import source_hash
+from nbagent.core.ports import text_hash
 from nbagent.core.tools import Kind, Tool
 
 Action = Literal["allow", "ask", "deny"]
@@ -43,6 +43,7 @@ _ROWS: dict[Kind, tuple[Action, ...]] = {
     Kind.WRITE_FILE: ("ask", "allow", "deny", "deny", "deny", "allow"),
     Kind.SHELL: ("ask", "ask", "deny", "deny", "deny", "allow"),
     Kind.SHELL_READ: ("ask", "ask", "ask", "ask", "deny", "allow"),
+    Kind.RISKY_CODE: ("ask", "ask", "deny", "deny", "deny", "allow"),
     Kind.PROTECTED: ("ask", "ask", "deny", "deny", "deny", "ask"),
 }
 
@@ -80,14 +81,14 @@ class Rule:
         if self.pattern is None:
             return True
         if self.pattern.startswith("sha256:"):
-            return self.pattern[7:] == source_hash(subject)
+            return self.pattern[7:] == text_hash(subject)
         if tool.exact:
             return self.pattern == subject or (self.action != "allow" and _stands_in(self.pattern, subject))
         return fnmatch.fnmatchcase(posixpath.normpath(subject), posixpath.normpath(self.pattern))
 
     def is_exact(self, subject: str) -> bool:
         """Whether the pattern names this one subject, literally or by its hash."""
-        return self.pattern is not None and self.pattern in {subject, f"sha256:{source_hash(subject)}"}
+        return self.pattern is not None and self.pattern in {subject, f"sha256:{text_hash(subject)}"}
 
 
 def _stands_in(pattern: str, text: str) -> bool:
@@ -129,29 +130,36 @@ class Gate(Protocol):
         ...
 
 
-class Policy:
-    """The gate of modes and rules. `rules` grows by "Allow from now on" and is otherwise fixed."""
+_BY_MODE = {
+    "allow": "mode {mode} allows this: {kind}",
+    "ask": "mode {mode} asks before this: {kind}",
+    "deny": "mode {mode} does not allow this: {kind}",
+}
 
-    def __init__(self, mode: Mode = Mode.DEFAULT, rules: tuple[Rule, ...] = ()) -> None:
+
+class Policy:
+    """The gate of modes and rules. `kept` grows by "Allow from now on"; a session hands it on from run to run."""
+
+    def __init__(self, mode: Mode = Mode.DEFAULT, rules: tuple[Rule, ...] = (), kept: list[Rule] | None = None) -> None:
         self._mode = mode
-        self.rules: list[Rule] = list(rules)
+        self._rules = rules
+        self.kept = kept if kept is not None else []
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules in force: those given and those kept by "Allow from now on"."""
+        return (*self._rules, *self.kept)
 
     @property
     def mode(self) -> Mode:
         """The mode in force."""
         return self._mode
 
-    def with_mode(self, mode: Mode) -> Policy:
-        """Return a policy with another mode over the same, shared rules."""
-        other = Policy(mode)
-        other.rules = self.rules
-        return other
-
     def keep(self, rule: str) -> None:
         """Keep an allow rule for this session; the same rule twice is kept once."""
         parsed = Rule.parse("allow", rule)
         if parsed not in self.rules:
-            self.rules.append(parsed)
+            self.kept.append(parsed)
 
     def offers(self, tool: Tool, given: Json) -> tuple[str, ...]:
         """Return the exact rules that could be kept for such a call; none for a protected one."""
@@ -161,7 +169,7 @@ class Policy:
         if not subject:
             return (tool.name,)
         fits = not tool.exact and len(subject) <= 200 and "\n" not in subject and not set(subject) & set("*?[")
-        narrow = f"{tool.name}({subject if fits else f'sha256:{source_hash(subject)}'})"
+        narrow = f"{tool.name}({subject if fits else f'sha256:{text_hash(subject)}'})"
         return (narrow, tool.name)
 
     async def decide(self, tool: Tool, given: Json) -> Decision:
@@ -174,7 +182,7 @@ class Policy:
             quiet = self._mode is Mode.DONT_ASK
             return Decision("deny" if quiet else "ask", f"rule: ask {by_action['ask'][0]}", kind)
         by_mode = TABLE[kind][self._mode]
-        said = f"mode {self._mode}: {kind} → {by_mode}"
+        said = _BY_MODE[by_mode].format(mode=self._mode, kind=kind)
         final = by_mode == "allow" or (by_mode == "deny" and self._mode is not Mode.DONT_ASK)
         if not final and (rule := self._allowing(tool, subject, kind)):
             return Decision("allow", f"rule: allow {rule}", kind)
@@ -186,6 +194,8 @@ class Policy:
                 continue
             if kind is Kind.PROTECTED and (tool.exact or not rule.is_exact(subject)):
                 continue  # a protected path needs a rule of its own; code that ends the kernel is always asked
+            if kind is Kind.RISKY_CODE and not rule.is_exact(subject):
+                continue  # the static look may raise a question that a rule for the whole tool had answered
             return rule
         return None
 

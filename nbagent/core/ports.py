@@ -24,6 +24,11 @@ def source_hash(source: str) -> str:
     return hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:12]
 
 
+def text_hash(text: str) -> str:
+    """Return the hash that stands for a text where somebody may want another text with the same (32 hex digits)."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+
+
 # ── model ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -219,7 +224,7 @@ class Approval:
         shown = repr(
             (self.call_id, self.tool, self.title, sorted(self.input.items(), key=lambda i: i[0]), self.preview)
         )
-        return source_hash(shown)
+        return text_hash(shown)
 
     def to_json(self) -> Json:
         """Return the approval as a JSON object, with its hash."""

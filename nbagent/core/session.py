@@ -47,6 +47,7 @@ class Transcript(Sequence[Message]):
     def __init__(self, store: Store) -> None:
         self._messages: list[Message] = []
         self._open: list[str] = []
+        self.call_ids: set[str] = set()
         self._store = store
         self._digest = hashlib.sha256()
 
@@ -85,6 +86,7 @@ class Transcript(Sequence[Message]):
             self.answer({})
         self._append({"role": "assistant", "content": list(content)})
         self._open = [str(b["id"]) for b in content if b.get("type") == "tool_use"]
+        self.call_ids.update(self._open)
 
     def answer(self, results: Mapping[str, Block], words: Sequence[str] = ()) -> None:
         """Append the one message that answers every open call, in call order; a call without a result was not started.
@@ -100,8 +102,9 @@ class Transcript(Sequence[Message]):
     def _append(self, message: Message) -> None:
         if message["role"] == "user":  # a reply is kept as it came: its thinking is bound to the bytes
             message = clean_value(message)
+        encoded = json.dumps(message, sort_keys=True).encode()  # what can't be sent must fail before it is kept
         self._messages.append(message)
-        self._digest.update(json.dumps(message, sort_keys=True).encode())
+        self._digest.update(encoded)
         self._store.append({"type": "message", "message": message})
 
 

@@ -43,7 +43,7 @@ async def think(run: Run) -> AsyncGenerator[Event]:
     )
     attempt, tried_without = 1, False
     while True:
-        builder = run.reply = ReplyBuilder()
+        builder = run.reply = ReplyBuilder(taken=session.transcript.call_ids)
         try:
             async with aclosing(run.agent.model.stream(request)) as raws:
                 async for raw in raws:
@@ -110,11 +110,11 @@ def _event_of(run: Run, raw: Json) -> Event | None:
             index, delta = raw["index"], raw["delta"]
             match delta.get("type"):
                 case "text_delta":
-                    return run.event(TextDelta, index=index, text=delta["text"])
+                    return run.event(TextDelta, index=index, text=str(delta.get("text") or ""))
                 case "thinking_delta":
-                    return run.event(ThinkingDelta, index=index, text=delta["thinking"])
+                    return run.event(ThinkingDelta, index=index, text=str(delta.get("thinking") or ""))
                 case "input_json_delta":
-                    return run.event(InputDelta, index=index, text=delta["partial_json"])
+                    return run.event(InputDelta, index=index, text=str(delta.get("partial_json") or ""))
                 case _:
                     return None
         case "content_block_start":

@@ -7,6 +7,7 @@ This module knows nothing of what any tool does.
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any, get_type_hints, overload
 
 from nbagent.core.errors import ToolError
 from nbagent.core.messages import Block, Json, text_block
-from nbagent.core.ports import Preview
+from nbagent.core.ports import Preview, Question
 
 ToolFunction = Callable[..., Awaitable[Any]]
 
@@ -23,14 +24,15 @@ ToolFunction = Callable[..., Awaitable[Any]]
 class Kind(StrEnum):
     """What a call does to the person's things: the row of the policy table that it falls in."""
 
-    READ = "read"
-    SCRATCH = "scratch"
-    EDIT_CELL = "edit cell"
-    RUN_CELL = "run or delete cell"
-    WRITE_FILE = "write file"
+    READ = "look"
+    SCRATCH = "run scratch code"
+    EDIT_CELL = "add, edit or move a cell without running it"
+    RUN_CELL = "run or delete a cell"
+    WRITE_FILE = "write a file"
     SHELL = "shell or network"
-    SHELL_READ = "read-only shell"
-    PROTECTED = "protected"
+    SHELL_READ = "read-only shell command"
+    RISKY_CODE = "run code that shells out, deletes, installs or goes to the network"
+    PROTECTED = "touch a protected path or end the kernel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +46,29 @@ class Result:
 
     @classmethod
     def of(cls, value: Any) -> Result:
-        """Make a result from what a tool function returned: a Result, text, None, or a list of blocks."""
+        """Make a result from what a tool function returned: a Result, text, None, a list of text and image blocks, or a JSON value."""
         if isinstance(value, Result):
             return value
         if value is None or (isinstance(value, str) and not value.strip()):
             return cls((text_block("(no output)"),))
         if isinstance(value, str):
             return cls((text_block(value),))
-        return cls(tuple(value))
+        if isinstance(value, list) and value and all(_is_block(item) for item in value):
+            return cls(tuple(value))
+        return cls((text_block(json.dumps(value, ensure_ascii=False, default=str)),))
+
+
+def _is_block(value: Any) -> bool:
+    """Whether `value` is a block that a result may hold: only these reach the transcript, all else becomes text."""
+    if not isinstance(value, dict):
+        return False
+    match value.get("type"):
+        case "text":
+            return isinstance(value.get("text"), str) and bool(value["text"].strip())
+        case "image":
+            return isinstance(value.get("source"), dict)
+        case _:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +78,8 @@ class Call:
     id: str
     progress: Callable[[str], None]
     """Say in a short line how far the call is; it replaces the line before."""
+    ask: Callable[[Question], Awaitable[str]]
+    """Put a question to the person and wait; returns "" at once where nobody is there."""
 
 
 @dataclass(frozen=True, slots=True)

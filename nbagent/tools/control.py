@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from nbagent.core.errors import ToolError
 from nbagent.core.messages import clean, text_block
-from nbagent.core.ports import Approver, Question
+from nbagent.core.ports import Question
 from nbagent.core.tools import Call, Result, Tool, tool
 from nbagent.tools.results import ResultStore
 
@@ -15,12 +15,12 @@ _NOBODY = "Nobody can answer now. Decide yourself, go on, and state in your answ
 _PAGE = 10_000
 
 
-def tools(approver: Approver, store: ResultStore) -> list[Tool]:
+def tools(store: ResultStore) -> list[Tool]:
     """Return ask_user and read_result."""
-    return [_ask_user(approver), _read_result(store)]
+    return [_ask_user(), _read_result(store)]
 
 
-def _ask_user(approver: Approver) -> Tool:
+def _ask_user() -> Tool:
     @tool(title=lambda given: given["question"].strip()[:120])
     async def ask_user(call: Call, question: str, choices: tuple[str, ...] = ()) -> Result:
         """Ask the person one question and wait for the answer. Only when you can't find it out yourself.
@@ -35,10 +35,7 @@ def _ask_user(approver: Approver) -> Tool:
         if not text:
             raise ToolError("the question is empty")
         offered = tuple(dict.fromkeys(c for c in (clean(choice).strip() for choice in choices) if c))
-        if not approver.present:
-            return Result((text_block(_NOBODY),), "nobody there")
-        call.progress("waiting for an answer")
-        answer = clean(await approver.question(Question(call.id, text, offered))).strip()
+        answer = clean(await call.ask(Question(call.id, text, offered))).strip()
         if not answer:
             return Result((text_block(_NOBODY),), "no answer")
         return Result((text_block(f"The person answered: {answer}"),), answer.splitlines()[0][:120])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import TABLE, Mode, Policy, Rule, table_text
-from nbagent.core.ports import source_hash
+from nbagent.core.ports import text_hash
 from nbagent.core.tools import Call, Kind, Tool, tool
 
 
@@ -80,7 +80,7 @@ def test_a_deny_rule_for_commands_takes_globs_and_looks_inside(text):
 
 
 def test_a_rule_by_hash_means_the_text_with_that_hash():
-    rules = (Rule.parse("allow", f"act(sha256:{source_hash('print(1)')})"),)
+    rules = (Rule.parse("allow", f"act(sha256:{text_hash('print(1)')})"),)
     assert decide(Policy(rules=rules), make(), "print(1)") == "allow"
     assert decide(Policy(rules=rules), make(), "print(2)") == "ask"
 
@@ -114,9 +114,10 @@ def test_every_offered_rule_allows_the_call_it_was_offered_for(subject):
             assert decide(kept, made, subject) == "allow"
 
 
-def test_a_kept_rule_is_shared_with_other_modes_and_kept_once():
-    policy = Policy()
-    policy.with_mode(Mode.DONT_ASK).keep("act")
+def test_a_kept_rule_goes_on_from_run_to_run_and_is_kept_once():
+    kept: list[Rule] = []
+    Policy(Mode.DONT_ASK, kept=kept).keep("act")
+    policy = Policy(kept=kept)
     policy.keep("act")
     assert [str(r) for r in policy.rules] == ["act"]
 
@@ -125,3 +126,9 @@ def test_a_kept_rule_is_shared_with_other_modes_and_kept_once():
 def test_what_is_no_rule_is_refused_with_a_sentence(text):
     with pytest.raises(ConfigError, match="is not a rule"):
         Rule.parse("allow", text)
+
+
+def test_a_rule_for_the_whole_tool_does_not_cover_code_that_shells_out_or_deletes():
+    made = make(Kind.RISKY_CODE)
+    assert decide(Policy(rules=(Rule.parse("allow", "act"),)), made, "!rm x") == "ask"
+    assert decide(Policy(rules=(Rule.parse("allow", "act(!rm x)"),)), made, "!rm x") == "allow"
