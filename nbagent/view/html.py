@@ -284,7 +284,7 @@ def approval_html(approval: Json) -> str:
 def question_html(text: str) -> str:
     """Return a question of the model to the person, as plain text."""
     shown = visible(without_ansi(text), LIVE.attr("ctl"), spaces=False)
-    return f'<div class="nbagent-ask"><b>The agent asks</b><div class="nbagent-asked">{shown}</div></div>'
+    return f'<div class="nbagent-ask"><b>A question for you</b><div class="nbagent-asked">{shown}</div></div>'
 
 
 def _question(item: QuestionItem) -> str:

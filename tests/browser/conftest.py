@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import async_playwright
+from playwright.async_api import async_playwright, expect
 
 from tests.browser.desk import Desk, Desks
 from tests.browser.lab import Lab, start_browser
+from tests.browser.page import PATIENCE
 from tests.support.messages_server import MessagesServer
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 async def browser() -> AsyncIterator[Browser]:
     """The system's Chromium, headless."""
     async with async_playwright() as playwright:
+        expect.set_options(timeout=PATIENCE * 1000)
         browser = await start_browser(playwright)
         yield browser
         await browser.close()

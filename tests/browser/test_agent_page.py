@@ -1,0 +1,120 @@
+"""A run and its page: two tabs, a closed tab, a reload, a flood of tokens, and what the saved file shows without a kernel."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import nbconvert
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.desk import agent_notebook
+from tests.support.messages_server import Reply, calls, say
+
+if TYPE_CHECKING:
+    from tests.browser.desk import Desk
+    from tests.browser.lab import Lab
+    from tests.support.messages_server import MessagesServer
+
+pytestmark = pytest.mark.timeout(150)
+
+AGENT = 1
+TASK = "%%agent\ndo it"
+INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # what a kernel outside the tests has
+PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()\nprint('drawn')"
+
+
+async def test_two_tabs_show_the_run_and_one_of_them_inserts_the_cell(lab: Lab, server: MessagesServer) -> None:
+    async with agent_notebook(lab, server, TASK) as desk:
+        first = desk.notebook
+        second = await first.second_tab()
+        server.push(calls("add_cell", source="one = 1"), say("One cell."))
+        await desk.start(AGENT)
+        await expect(first.button(AGENT, "Approve")).to_be_enabled()
+        await first.click(AGENT, "Approve")
+        await desk.done()
+        assert (await first.sources()).count("one = 1") == 1
+        assert (await second.sources()).count("one = 1") <= 1
+        saved = await first.save()
+        assert [cell.source for cell in saved.cells].count("one = 1") == 1
+        for tab in (first, second):
+            await expect(tab.page.get_by_text("File Changed")).to_have_count(0)
+        assert await first.evaluate("one") == "1"
+
+
+async def test_a_tab_closed_in_mid_run_leaves_the_kernel_alive_and_the_run_to_be_taken_up(
+    lab: Lab, server: MessagesServer
+) -> None:
+    async with agent_notebook(lab, server, TASK, "kept = 'alive'") as desk:
+        await desk.notebook.run(2)
+        server.push(calls("add_cell", source="late = 1"))
+        await desk.start(AGENT)
+        await expect(desk.notebook.button(AGENT, "Approve")).to_be_enabled()
+        again = await desk.notebook.second_tab()
+        await desk.notebook.page.close()
+        await again.interrupt()
+        await again.kernel_idle()
+        assert await again.evaluate("kept") == "'alive'"
+
+
+async def test_a_reload_in_mid_run_brings_the_view_back_and_its_buttons_work(lab: Lab, server: MessagesServer) -> None:
+    async with agent_notebook(lab, server, TASK) as desk:
+        notebook = desk.notebook
+        server.push(calls("add_cell", text="Before the reload.", source="back = 1"))
+        await desk.start(AGENT)
+        await expect(notebook.button(AGENT, "Approve")).to_be_enabled()
+        await notebook.save()
+        await notebook.reload(kernel=False)
+        await notebook.see(AGENT, "Before the reload.")
+        server.push(say("After the reload."))
+        await notebook.click(AGENT, "Approve")
+        await notebook.see(AGENT, "After the reload.")
+        assert await notebook.evaluate("back") == "1"
+        assert (await notebook.sources()).count("back = 1") == 1
+        record = str((await notebook.outputs(AGENT))[-1])
+        assert "After the reload." in record
+        assert "widget-view" not in record
+
+
+async def test_twenty_thousand_tokens_never_hold_the_page_up(desk: Desk) -> None:
+    words = " ".join(f"word{n}" if n % 40 else f"\n\n## Part {n}\n\n- item" for n in range(20_000))
+    began = await desk.notebook.now()
+    agent = await desk.ask(Reply(words, odd=False, chunk=8))
+    await desk.done(patience=90)
+    await desk.notebook.see(agent, "word19999")
+    own = [script for script in await desk.notebook.slow_scripts() if script["start"] > began and ours(script)]
+    assert [script for script in own if script["ms"] > 200] == []
+
+
+def ours(script: dict[str, object]) -> bool:
+    """Whether a script of the page is a widget's module, which is served from a blob: address."""
+    return str(script["source"]).startswith("blob:")
+
+
+async def test_the_saved_notebook_shows_the_record_without_a_kernel(lab: Lab, server: MessagesServer) -> None:
+    async with agent_notebook(lab, server, TASK, env={"NBAGENT_MODE": "bypass", **INLINE}) as desk:
+        notebook = desk.notebook
+        server.push(calls("add_cell", text="I **draw**.", source=PLOT), say("The plot shows *three* points."))
+        await desk.start(AGENT)
+        await desk.done()
+        saved = await notebook.save()
+    text = notebook.path.read_text(encoding="utf-8")
+    assert "application/vnd.jupyter.widget-view+json" not in text
+    assert "widgets" not in saved.metadata
+    [record] = saved.cells[AGENT].outputs
+    assert "The plot shows *three* points." in record.data["text/markdown"]
+    assert "<script" not in record.data["text/html"]
+
+    page, _ = await asyncio.to_thread(nbconvert.HTMLExporter().from_notebook_node, saved)
+    assert "The plot shows <em>three</em> points." in page
+    assert 'src="data:image/png;base64' in page
+
+    async with lab.open(saved) as reopened:
+        await reopened.see(AGENT, "The plot shows three points.")
+        for dead in ("Error displaying widget", "Loading widget"):
+            await expect(reopened.page.get_by_text(dead)).to_have_count(0)
+        steps = reopened.output(AGENT).get_by_text("Steps:")
+        await steps.click()
+        await reopened.see(AGENT, "I draw.")
+        await expect(reopened.output(AGENT + 1).locator("img")).to_be_visible()
