@@ -26,17 +26,17 @@ app = typer.Typer(
 )
 
 Model = Annotated[str, typer.Option("--model", "-m", help="opus, sonnet, haiku, or any id that your server knows.")]
-ModeOption = Annotated[Mode, typer.Option("--mode", help="What is allowed without asking.")]
+ModeOption = Annotated[Mode | None, typer.Option("--mode", help="What is allowed without asking.")]
 Allow = Annotated[list[str] | None, typer.Option("--allow", help="A rule that allows calls: tool or tool(pattern).")]
 Turns = Annotated[int | None, typer.Option("--max-turns", min=1, help="Turns of each run at most.")]
 Budget = Annotated[float | None, typer.Option("--budget", min=0.0001, help="US dollars of each run at most.")]
 Timeout = Annotated[float | None, typer.Option("--timeout", min=0.1, help="Seconds of each run at most.")]
 
 
-def _environment(model: str, mode: Mode, allow: list[str] | None, turns: int | None, budget: float | None,
+def _environment(model: str, mode: Mode | None, allow: list[str] | None, turns: int | None, budget: float | None,
                  timeout: float | None) -> dict[str, str]:  # fmt: skip
     """Settings for the kernel that is started: by its environment, which no notebook can write."""
-    given = {"model": model, "mode": str(mode), "allow": "\n".join(allow or ()), "max_turns": turns, "budget": budget,
+    given = {"model": model, "mode": "" if mode is None else str(mode), "allow": "\n".join(allow or ()), "max_turns": turns, "budget": budget,
              "timeout": timeout}  # fmt: skip
     return {f"NBAGENT_{name.upper()}": str(value) for name, value in given.items() if value not in ("", None)}
 
@@ -46,7 +46,7 @@ def run(
     notebook: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="The notebook to run.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the finished notebook goes.")],
     model: Model = "",
-    mode: ModeOption = Mode.DONT_ASK,
+    mode: ModeOption = None,
     allow: Allow = None,
     max_turns: Turns = None,
     budget: Budget = None,
@@ -70,7 +70,7 @@ def run(
 def ask(
     prompt: Annotated[str, typer.Argument(help="What the agent should do in this folder.")],
     model: Model = "",
-    mode: ModeOption = Mode.DEFAULT,
+    mode: ModeOption = None,
     allow: Allow = None,
     max_turns: Turns = None,
     budget: Budget = None,

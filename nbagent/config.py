@@ -1,13 +1,14 @@
 """Settings and where they come from: defaults < the person's file < the project's file < environment < %config < options.
 
 A project's `pyproject.toml` comes with a folder that somebody else may have written: it may set the model and narrow
-what is allowed, but never the server's address, a wider mode or an allow rule; such keys are left out and named in
-`ignored`. Nothing is ever read from a notebook.
+what is allowed, but never the server's address, a wider mode, a higher limit or an allow rule; such keys are left out
+and named in `ignored`. What a notebook itself asks for is judged in app/consent.py.
 """
 
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -18,8 +19,9 @@ from nbagent.core.errors import ConfigError
 from nbagent.core.limits import PRESETS, Limits
 from nbagent.core.policy import Action, Mode, Policy, Rule
 
-WIDER_MODES = frozenset({Mode.ACCEPT_EDITS, Mode.BYPASS})
-_NOT_FROM_A_PROJECT = ("base_url", "allow")
+_WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
+_LIMITS = ("max_turns", "budget", "budget_tokens", "timeout", "cell_timeout")
+_FROM_A_PROJECT = frozenset({"model", "mode", "preset", *_LIMITS, "system_append", "prompt", "ask", "deny"})
 _ENVIRONMENT = "NBAGENT_"
 
 
@@ -50,11 +52,16 @@ class Settings:
         turns = self.max_turns if self.max_turns is not None else PRESETS[self.preset or "research"]
         return Limits(max_turns=turns, tokens=self.budget_tokens, usd=self.budget, seconds=self.timeout)
 
-    def policy(self) -> Policy:
-        """The policy of mode and rules; raises `ConfigError` for a text that is no rule."""
+    def policy(self, kept: list[Rule] | None = None) -> Policy:
+        """The policy of mode and rules, and of those `kept` in this session; raises `ConfigError` for a text that is no rule."""
         by_action: dict[Action, tuple[str, ...]] = {"allow": self.allow, "ask": self.ask, "deny": self.deny}
         rules = tuple(Rule.parse(action, text) for action, texts in by_action.items() for text in texts)
-        return Policy(self.mode, rules)
+        return Policy(self.mode, rules, kept)
+
+
+def is_wider(mode: Mode, other: Mode) -> bool:
+    """Whether more may happen unasked in `mode` than in `other`."""
+    return _WIDTH[mode] > _WIDTH[other]
 
 
 _TYPES: dict[str, type] = {
@@ -76,8 +83,10 @@ def load(folder: Path, environment: Mapping[str, str], *more: Mapping[str, Any])
         settings = _merge(settings, _toml(own), str(own))
     if (project := _project_file(folder)) is not None:
         table = _toml(project).get("tool", {}).get("nbagent", {})
-        allowed, ignored = _narrowing(table, settings.mode)
-        settings = replace(_merge(settings, allowed, str(project)), ignored=tuple(f"{project}: {k}" for k in ignored))
+        ignored = _too_wide(table, settings, str(project))
+        allowed = {key: value for key, value in table.items() if _key(key) not in ignored}
+        named = tuple(f"{project}: {_key(key)} = {table[key]!r}" for key in table if _key(key) in ignored)
+        settings = replace(_merge(settings, allowed, str(project)), ignored=named)
     settings = _merge(settings, _from_environment(environment), "environment")
     for source in more:
         settings = _merge(settings, source, "option")
@@ -105,15 +114,24 @@ def _toml(file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file} can't be read: {error}.") from error
 
 
-def _narrowing(table: Mapping[str, Any], mode: Mode) -> tuple[dict[str, Any], list[str]]:
-    """Split a project's settings into those that it may make and the names of those that it may not."""
-    allowed, ignored = dict(table), list[str]()
-    for key in _NOT_FROM_A_PROJECT:
-        if allowed.pop(key, None) is not None:
-            ignored.append(key)
-    if "mode" in allowed and allowed["mode"] != mode and allowed["mode"] in {str(m) for m in WIDER_MODES}:
-        ignored.append(f"mode = {allowed.pop('mode')!r}")
-    return allowed, ignored
+def _key(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _too_wide(table: Mapping[str, Any], mine: Settings, where: str) -> set[str]:
+    """Return the keys of a project's settings that it may not make: what widens, and what reaches somewhere else."""
+    wide: set[str] = set()
+    for raw, value in table.items():
+        key = _key(raw)
+        if (key in NAMES and key not in _FROM_A_PROJECT) or (
+            key == "mode" and is_wider(_typed(key, value, where), mine.mode)
+        ):
+            wide.add(key)
+        elif key == "model" and str(value).startswith("scripted:"):
+            wide.add(key)  # it would import a module of the project's
+        elif key in _LIMITS and (limit := getattr(mine, key)) is not None and _typed(key, value, where) > limit:
+            wide.add(key)
+    return wide
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -127,7 +145,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 def _merge(settings: Settings, source: Mapping[str, Any], where: str) -> Settings:
     changes: dict[str, Any] = {}
     for raw, value in source.items():
-        key = raw.replace("-", "_")
+        key = _key(raw)
         if value is None:
             continue
         if key in _RULES:
@@ -141,11 +159,15 @@ def _merge(settings: Settings, source: Mapping[str, Any], where: str) -> Setting
             near = difflib.get_close_matches(key, NAMES, 1)
             hint = f" Did you mean {near[0]!r}?" if near else f" The settings are {', '.join(NAMES)}."
             raise ConfigError(f"{where}: there is no setting {raw!r}.{hint}")
+    if "preset" in changes and "max_turns" not in changes:
+        changes["max_turns"] = None  # the later word counts
     return replace(settings, **changes)
 
 
 def _typed(key: str, value: Any, where: str) -> Any:
     kind = _TYPES[key]
+    if kind is Mode and value == "auto":  # a classifier decides: there is none here
+        return Mode.DEFAULT
     try:
         made = kind(value)
     except (TypeError, ValueError):
@@ -155,6 +177,6 @@ def _typed(key: str, value: Any, where: str) -> Any:
             else {int: "a whole number", float: "a number"}.get(kind, "text")
         )
         raise ConfigError(f"{where}: {key} = {value!r} is not {expected}.") from None
-    if kind in {int, float} and made <= 0:
-        raise ConfigError(f"{where}: {key} = {value!r} must be more than 0.")
+    if kind in {int, float} and not 0 < made < math.inf:
+        raise ConfigError(f"{where}: {key} = {value!r} must be a number above 0.")
     return made

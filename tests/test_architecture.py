@@ -220,7 +220,7 @@ BROAD = {
 }
 HELPERS: dict[str, set[str]] = {
     # tiny helpers where other people's code may raise anything
-    "core/dispatch.py": {"_said"},  # an exception's own __str__
+    "core/dispatch.py": {"_said", "_decided"},  # an exception's own __str__; what a tool says of its call
     "jupyter/capture.py": {"safe_str"},  # an exception's own __str__
     "jupyter/kernel.py": {"_transformed"},  # input transformers of other extensions
     "jupyter/notebook.py": {"_sent"},  # the transport below a person's print

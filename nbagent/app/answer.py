@@ -41,11 +41,11 @@ class RunFailed(NbagentError):
     """Fails the cell of a run that could not finish, without a traceback: the record above says it all."""
 
     def _render_traceback_(self) -> list[str]:
-        return ["nbagent: the run could not finish; see above."]
+        return [f"nbagent: {str(self).splitlines()[0] if str(self) else 'the run could not finish'}"]
 
 
 class Refused(NbagentError):
-    """Fails the cell before a run began, with one sentence and no traceback."""
+    """Fails the cell with one sentence and no traceback: no run began, or a bug of ours ended it without a record."""
 
     def _render_traceback_(self) -> list[str]:
         return [f"nbagent: {self}"]

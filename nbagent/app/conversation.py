@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nbagent.config import Settings
 from nbagent.core.context import NotebookMemory
+from nbagent.core.errors import NotebookError
 from nbagent.core.messages import Block, text_block
-from nbagent.core.policy import Mode, Policy
+from nbagent.core.policy import Mode, Rule
 from nbagent.core.ports import Cell, Notebook
 from nbagent.core.session import Session
 from nbagent.core.tools import Tool, Toolset
 from nbagent.extend.sessions import FOLDER, JsonlStore, new_session_id
 from nbagent.prompt import compose
 from nbagent.tools.results import ResultStore, clip, output_blocks
+
+_log = logging.getLogger("nbagent")
 
 _OUTPUTS_READ = 30
 _OUTPUT_CHARS = 1_000
@@ -27,8 +31,8 @@ class Conversation:
 
     session: Session
     store: JsonlStore
-    policy: Policy
     notebook: str
+    kept: list[Rule] = field(default_factory=list[Rule])
     results: ResultStore = field(default_factory=ResultStore)
     memory: NotebookMemory = field(default_factory=NotebookMemory)
     told_mode: Mode = Mode.DEFAULT
@@ -48,11 +52,16 @@ class Conversation:
             store=store,
             about={"notebook": notebook},
         )
-        return cls(session, store, settings.policy(), notebook, results)
+        return cls(session, store, notebook, results=results)
 
     async def opening(self, prompt: str, notebook: Notebook | None, mode: Mode) -> list[Block]:
         """Return the blocks of a new prompt: what changed in the notebook and in the mode, then the prompt itself."""
-        news = [await self._notebook_news(notebook)] if notebook is not None else []
+        news: list[str] = []
+        if notebook is not None:
+            try:
+                news.append(await self._notebook_news(notebook))
+            except NotebookError as error:
+                news.append(f"The notebook can't be read now: {error}")
         if mode is not self.told_mode:
             news.append(f"The permission mode is now {mode}.")
             self.told_mode = mode
@@ -60,9 +69,14 @@ class Conversation:
         context = [text_block(f"<context>\n{told}\n</context>")] if told else []
         return [*context, text_block(prompt)]
 
-    async def learn(self, notebook: Notebook) -> None:
-        """Take the notebook as known after a run."""
-        self.memory.learn(await notebook.cells())
+    async def learn(self, notebook: Notebook | None, touched: Sequence[str]) -> None:
+        """Take the cells that a run touched as known; what the person changed meanwhile is told next time."""
+        if notebook is None:
+            return
+        try:
+            self.memory.learn([cell for cell in await notebook.cells() if cell.id in touched])
+        except NotebookError:
+            _log.info("the page was gone when the run ended; the notebook is read anew next time")
 
     async def _notebook_news(self, notebook: Notebook) -> str:
         cells = await notebook.cells()

@@ -42,14 +42,20 @@ class Extension:
         self.answer: Answer | None = None
         self.stop: Stop | None = None
         self.chosen: dict[str, Any] = {}
+        self.agreed: set[tuple[str, ...]] = set()
         self.traceback = ""
         self.log = LogFile(self.folder / ".nbagent" / "nbagent.log")
         self.pid = os.getpid()
+        self._propagated = True
         self._failures = _Failures(self)
 
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""
         return load(self.folder, os.environ, self.traits.given(), self.chosen, options or {})
+
+    def outside(self) -> Settings:
+        """Return the settings from outside the notebook: files and environment."""
+        return load(self.folder, os.environ)
 
     def choose(self, **settings: Any) -> None:
         """Set settings for the rest of this kernel's life, as `%agent model` and `%agent mode` do."""
@@ -70,7 +76,9 @@ class Extension:
         shell.input_transformers_cleanup.append(transform)
         shell.configurables.append(self.traits)
         self.number.install()
-        logging.getLogger("nbagent").addHandler(self.log)
+        logger = logging.getLogger("nbagent")
+        logger.addHandler(self.log)
+        self._propagated, logger.propagate = logger.propagate, False  # nothing of ours is printed into a cell
         self.uninstall_completion = install(shell)
         setattr(shell, _ATTRIBUTE, self)
         logging.getLogger("nbagent").addHandler(self._failures)
@@ -80,7 +88,9 @@ class Extension:
         """Take everything out of the shell again."""
         shell = self.shell
         self.number.remove()
-        logging.getLogger("nbagent").removeHandler(self.log)
+        logger = logging.getLogger("nbagent")
+        logger.removeHandler(self.log)
+        logger.propagate = self._propagated
         self.log.close()
         self.uninstall_completion()
         for kind in ("line", "cell"):
@@ -88,8 +98,7 @@ class Extension:
         shell.magics_manager.registry.pop(type(self.magics).__name__, None)
         if transform in shell.input_transformers_cleanup:
             shell.input_transformers_cleanup.remove(transform)
-        if self.traits in shell.configurables:
-            shell.configurables.remove(self.traits)
+        shell.configurables[:] = [c for c in shell.configurables if c is not self.traits and c is not self.magics]
         logging.getLogger("nbagent").removeHandler(self._failures)
         delattr(shell, _ATTRIBUTE)
 

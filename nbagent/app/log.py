@@ -7,6 +7,8 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from nbagent.extend.sessions import private_folder
+
 
 class LogFile(logging.FileHandler):
     """Appends to a log file that is made, with its folder, at the first record; where it can't be, records are lost."""
@@ -18,7 +20,7 @@ class LogFile(logging.FileHandler):
     def _open(self) -> Any:
         path = Path(self.baseFilename)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(path.parent)
             return super()._open()
         except OSError:
             return io.StringIO()

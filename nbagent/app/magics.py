@@ -12,6 +12,7 @@ from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.options import describe
 from nbagent.app.reports import command
 from nbagent.core.errors import ConfigError
+from nbagent.jupyter.interrupts import OWNER
 
 
 @magics_class
@@ -32,6 +33,8 @@ class AgentMagics(Magics):
 
         As a line:  %agent status | stop | model NAME | mode MODE | rules | prompt | doctor | traceback | help
         """
+        if OWNER.get() is not None:
+            raise Refused("An agent's code can't use %agent or %%agent: they are for people.")
         if cell is None:
             return self._line(line)
         return self._cell(line, cell)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import keyword
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -21,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the options of a `%%agent` line."""
     made = _Parser(prog="%%agent", add_help=False, allow_abbrev=False)
     made.add_argument("-m", "--model", metavar="MODEL", help="opus, sonnet, haiku, or any model id of your server")
-    made.add_argument("--mode", choices=[str(m) for m in Mode], metavar="MODE", help=", ".join(Mode))
+    made.add_argument("--mode", choices=[*map(str, Mode), "auto"], metavar="MODE", help=", ".join(Mode))
     turns = made.add_mutually_exclusive_group()
     turns.add_argument("--max-turns", type=int, metavar="N", help="stop after N turns")
     named = ", ".join(f"{name} = {count} turns" for name, count in PRESETS.items())
@@ -32,7 +33,14 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--timeout", type=float, metavar="S", help="stop the run after S seconds")
     made.add_argument("--cell-timeout", type=float, metavar="S", help="interrupt a cell of the agent's after S seconds")
     made.add_argument("--new", action="store_true", help="begin a new session instead of going on with the last one")
+    made.add_argument("--out", type=_name, metavar="VAR", help="keep the answer in this variable, too")
     return made
+
+
+def _name(text: str) -> str:
+    if not text.isidentifier() or keyword.iskeyword(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a name for a variable")
+    return text
 
 
 def names() -> list[str]:

@@ -7,22 +7,26 @@ answers. Nothing: the policy answers. A terminal: typed answers, text.
 
 from __future__ import annotations
 
+import asyncio
 import io
+import logging
 import secrets
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-from nbagent.core.events import ApprovalAsked, Event, QuestionAnswered, QuestionAsked
-from nbagent.core.ports import Answered, Approval, Approver, Notebook, Question
+from nbagent.core.errors import NotebookError
+from nbagent.core.events import ApprovalAsked, Event, QuestionAsked
+from nbagent.core.ports import Answered, Approver, Notebook, Output
 from nbagent.jupyter.interrupts import stopping
 
 if TYPE_CHECKING:
-    from nbagent.jupyter.approval import PersonApprover
     from nbagent.jupyter.bridge import Bridge
-    from nbagent.view.widget import AgentView
+    from nbagent.jupyter.notebook import LiveNotebook
+
+_log = logging.getLogger("nbagent")
 
 
 class View(Protocol):
@@ -35,12 +39,12 @@ class View(Protocol):
 
 @dataclass(slots=True)
 class Place:
-    """Where a run takes place. `finish` replaces the live view by the record."""
+    """Where a run takes place. `finish` replaces the live view by the record; it takes the cell's execution count."""
 
     view: View
     approver: Approver
     notebook: Notebook | None
-    finish: Callable[[], None]
+    finish: Callable[[int], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -65,8 +69,29 @@ def _terminal() -> Place:
 
     view = TerminalView(Console())
     if not sys.stdin.isatty():
-        return Place(view, PolicyApprover(), None, lambda: None)
-    return Place(_WithoutCards(view), TypedApprover(), None, lambda: None)
+        return Place(view, PolicyApprover(), None, _nothing)
+    return Place(_WithoutCards(view), TypedApprover(), None, _nothing)
+
+
+async def _nothing(_: int) -> None:
+    """On a terminal what was written stays."""
+
+
+async def _keep_record(notebook: LiveNotebook, bundle: dict[str, str], number: int) -> None:
+    """Write the record through the document, as a page that was reloaded needs it, and save; without a page it is lost."""
+    output: Output = {"output_type": "display_data", "data": dict(bundle), "metadata": {}}
+    try:
+        await notebook.set_record([output], number)
+        await notebook.save()
+    except NotebookError:
+        _log.info("the page was gone when the run ended: its record could only be sent, not saved")
+
+
+async def _saved(notebook: LiveNotebook) -> None:
+    try:
+        await notebook.save()
+    except NotebookError:
+        _log.info("the notebook could not be saved at the start of the run")
 
 
 async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -> Place:
@@ -100,13 +125,21 @@ async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -
     hello = await closing.enter_async_context(reach(bridge, shell))
     notebook = LiveNotebook(bridge, hello, own_cell=cell) if hello is not None and hello.document else None
 
-    def finish() -> None:
+    if notebook is not None and hello is not None and hello.interactive:
+        # a page that is reloaded in mid-run finds this view again only if it stands in the saved file
+        saving = asyncio.create_task(_saved(notebook))
+        closing.callback(saving.cancel)
+
+    async def finish(number: int) -> None:
         view.flush()
-        if view.view.started:
-            shown.update(record(view.view))
+        if not view.view.started:
+            return
+        shown.update(record(view.view))
+        if notebook is not None and hello is not None and hello.interactive:
+            await _keep_record(notebook, shown, number)
 
     if hello is not None and hello.interactive:
-        return Place(view, _AskingInView(person, view), notebook, finish)
+        return Place(view, person, notebook, finish)
     said = _Both(view, _said_to(bridge)) if hello is not None else view
     return Place(said, PolicyApprover(), notebook, finish)
 
@@ -120,38 +153,6 @@ class _WithoutCards:
     def show(self, event: Event) -> None:
         if not isinstance(event, ApprovalAsked | QuestionAsked):
             self._view.show(event)
-
-
-class _AskingInView:
-    """The person, to whom every question is shown, also one that no event of the run brings: a tool's, or before the run."""
-
-    def __init__(self, person: PersonApprover, view: AgentView) -> None:
-        self._person, self._view = person, view
-
-    @property
-    def present(self) -> bool:
-        return self._person.present
-
-    async def ask(self, approval: Approval) -> Answered:
-        return await self._person.ask(approval)
-
-    async def question(self, question: Question) -> str:
-        now = self._view.view
-        if any(shown.question_id == question.id for shown in now.questions):
-            return await self._person.question(question)
-        asked = QuestionAsked(
-            state=now.state, turn=now.turn, at=now.at,
-            question_id=question.id, text=question.text, choices=question.choices,
-        )  # fmt: skip
-        self._view.show(asked)
-        answer = ""
-        try:
-            answer = await self._person.question(question)
-        finally:
-            self._view.show(
-                QuestionAnswered(state=now.state, turn=now.turn, at=now.at, question_id=question.id, text=answer)
-            )
-        return answer
 
 
 class _Both:

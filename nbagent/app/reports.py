@@ -59,7 +59,7 @@ def _model(extension: Extension, name: str) -> str:
 
     if not name:
         return f"The model is {extension.settings().model or DEFAULT_MODEL}. %agent model NAME sets another."
-    opened = open_model(name)
+    opened = open_model(name, base_url=extension.settings().base_url or None)
     extension.choose(model=name)
     return f"The model is {opened.name} from the next %%agent cell on."
 
@@ -77,7 +77,7 @@ def _mode(extension: Extension, name: str) -> str:
 
 def _rules(extension: Extension, _: str) -> str:
     conversation = extension.last
-    rules = conversation.policy.rules if conversation is not None else extension.settings().policy().rules
+    rules = extension.settings().policy(conversation.kept if conversation is not None else None).rules
     listed = "\n".join(f"  {rule.action} {rule}" for rule in rules) or "  none"
     return (
         f"Mode: {extension.mode()}. Rules in force:\n{listed}\n\n"

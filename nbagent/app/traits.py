@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from traitlets import Float, Integer, List, Unicode
+from traitlets import Dict, Float, Integer, List, Unicode
 from traitlets.config import Configurable
 
 
@@ -23,6 +23,9 @@ class NbAgent(Configurable):
     cell_timeout = Float(None, allow_none=True, help="Seconds of one cell of the agent's at most.").tag(config=True)
     base_url = Unicode("", help="Address of any server that speaks the Messages API.").tag(config=True)
     system_append = Unicode("", help="Text that is added to the system prompt of new sessions.").tag(config=True)
+    prompt = Dict(Unicode(), help="Parts of the system prompt of new sessions, by name (%agent prompt).").tag(
+        config=True
+    )
     allow = List(Unicode(), help="Rules of calls that run without asking, e.g. ['run_cell'].").tag(config=True)
     ask = List(Unicode(), help="Rules of calls that are always asked about.").tag(config=True)
     deny = List(Unicode(), help="Rules of calls that never run.").tag(config=True)
@@ -30,4 +33,4 @@ class NbAgent(Configurable):
     def given(self) -> dict[str, Any]:
         """Return the settings that were set, by name."""
         values = {name: getattr(self, name) for name in self.trait_names(config=True)}
-        return {name: value for name, value in values.items() if value not in ("", None, [])}
+        return {name: value for name, value in values.items() if value not in ("", None, [], {})}

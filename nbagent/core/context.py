@@ -32,16 +32,18 @@ class NotebookMemory:
     def news(self, path: str, cells: Sequence[Cell], outputs: Outputs, own_cell: str | None) -> str:
         """Return what to tell the model now, "" where nothing changed, and remember it as told."""
         others = [cell for cell in cells if cell.id != own_cell]
-        text = self._changes(others, outputs) if self.met else _overview(path, others, outputs, own_cell)
+        there = {cell.id for cell in cells}
+        gone = [cell_id for cell_id in self.known if cell_id not in there]
+        text = self._changes(others, gone, outputs) if self.met else _overview(path, others, outputs, own_cell)
+        self.met, self.known = True, {}
         self.learn(cells)
         return text
 
     def learn(self, cells: Sequence[Cell]) -> None:
-        """Take the notebook as known, without a word: after a run the model knows what it did itself."""
-        self.met = True
-        self.known = {cell.id: (cell.hash, cell.number) for cell in cells}
+        """Take these cells as known, without a word: what the model did itself it need not be told."""
+        self.known.update({cell.id: (cell.hash, cell.number) for cell in cells})
 
-    def _changes(self, cells: Sequence[Cell], outputs: Outputs) -> str:
+    def _changes(self, cells: Sequence[Cell], gone: Sequence[str], outputs: Outputs) -> str:
         lines: list[str] = []
         for cell in cells:
             before, out = self.known.get(cell.id), outputs.get(cell.id, "")
@@ -52,7 +54,7 @@ class NotebookMemory:
             elif before[1] != cell.number:
                 shown = _cut(out, _OUTPUT_CHARS) or "(no output)"
                 lines.append(f"Cell {cell.id} ran again ({_label(cell)}); its output now:\n{shown}")
-        if gone := [cell_id for cell_id in self.known if cell_id not in {cell.id for cell in cells}]:
+        if gone:
             lines.append(f"Deleted cells: {', '.join(gone)}")
         if not lines:
             return ""

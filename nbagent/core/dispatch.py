@@ -69,12 +69,11 @@ async def act(run: Run) -> AsyncGenerator[Event]:
         if ready is None:
             yield event
             continue
-        try:
-            decision = await run.agent.gate.decide(ready.tool, ready.given)
-            ready = replace(ready, title=ready.tool.title(ready.given), preview=ready.tool.preview(ready.given))
-        except Exception as error:  # what a tool says of its call is somebody else's code, too
-            yield _settle(run, block, Status.ERROR, _failed(ready.tool, error))
+        decided = await _decided(run, ready)
+        if isinstance(decided, str):
+            yield _settle(run, block, Status.ERROR, decided)
             continue
+        ready, decision = decided
         yield run.event(
             CallDecided,
             call_id=ready.id, name=ready.tool.name, input=ready.shown, action=decision.action, rule=decision.rule,
@@ -116,6 +115,16 @@ def _prepare(run: Run, block: Block) -> tuple[_Ready | None, Event]:
     shown = {name: value for name, value in given.items() if value is not None or name in block["input"]}
     ready = _Ready(call_id, tool, given, shown)
     return ready, run.event(Event)
+
+
+async def _decided(run: Run, ready: _Ready) -> tuple[_Ready, Decision] | str:
+    """Decide about a call and describe it for people; text where that fails: this too is the tool's own code."""
+    tool, given = ready.tool, ready.given
+    try:
+        decision = await run.agent.gate.decide(tool, given)
+        return replace(ready, title=tool.title(given), preview=tool.preview(given)), decision
+    except Exception as error:
+        return _failed(tool, error)
 
 
 async def _in_order(

@@ -33,7 +33,10 @@ _WORDS: dict[Reason, tuple[str, str]] = {
         "Start a new session with %%agent --new.",
     ),
     Reason.HOOK: ("Stopped by a hook.", ""),
-    Reason.ERROR: ("The run ended with an error.", "Fix the cause and run the cell again."),
+    Reason.ERROR: (
+        "The run ended with an error.",
+        "Fix the cause, or try again in a minute if it was the server's, and run the cell again.",
+    ),
 }
 
 

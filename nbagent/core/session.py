@@ -12,14 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import overload
 
 from nbagent.core import images
-from nbagent.core.events import Event, InputDelta, RequestSent, TextDelta, ThinkingDelta, to_json
+from nbagent.core.events import Event, InputDelta, TextDelta, ThinkingDelta, to_json
 from nbagent.core.messages import Block, Json, Message, Usage, clean_value, text_block
 from nbagent.core.ports import Store
 
 NOT_STARTED = "Not started: the run was stopped before this call. Nothing of it happened."
 CUT_OFF = "Interrupted: the run was stopped while this call ran. It may have taken effect in part."
 
-_NOT_LOGGED = (TextDelta, ThinkingDelta, InputDelta, RequestSent)
+_NOT_LOGGED = (TextDelta, ThinkingDelta, InputDelta)
 
 
 class NoStore:
@@ -152,5 +152,8 @@ class Session:
 
     def log(self, event: Event) -> None:
         """Keep an event in the session's records; pieces of text and requests are left out, messages are there."""
-        if not isinstance(event, _NOT_LOGGED):
-            self._store.append({"type": "event", "event": to_json(event)})
+        if isinstance(event, _NOT_LOGGED):
+            return
+        record = to_json(event)
+        record.pop("new", None)  # a request is its new messages, which are records of their own, and the prefix's hash
+        self._store.append({"type": "event", "event": record})

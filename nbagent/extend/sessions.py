@@ -21,6 +21,15 @@ def new_session_id() -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
 
 
+def private_folder(folder: Path) -> None:
+    """Make a folder under `.nbagent`, and keep all of `.nbagent` out of git: sessions hold data. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    root = next((place for place in (folder, *folder.parents) if place.name == ".nbagent"), folder)
+    ignore = root / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", "utf-8")
+
+
 class JsonlStore:
     """Appends records to one file; the file and its folder are made at the first record, readable by their owner only.
 
@@ -38,11 +47,13 @@ class JsonlStore:
             return
         line = json.dumps(record, ensure_ascii=False, default=str) + "\n"
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.path.parent)
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 os.write(handle, line.encode("utf-8", "replace"))
             finally:
                 os.close(handle)
         except OSError as error:
-            self.problem = f"The session can't be kept on disk ({self.path}: {error.strerror}); it lives in memory only."
+            self.problem = (
+                f"The session can't be kept on disk ({self.path}: {error.strerror}); it lives in memory only."
+            )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import nbformat
+from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from rich.console import Console
@@ -78,7 +79,6 @@ def execute(
         notebook = nbformat.read(source, as_version=4)
     except (OSError, ValueError, AttributeError, nbformat.ValidationError) as error:
         return f"{source} can't be read as a notebook: {str(error).splitlines()[0] if str(error) else type(error).__name__}."
-    target.parent.mkdir(parents=True, exist_ok=True)
     problem = ""
     try:
         asyncio.run(
@@ -97,5 +97,17 @@ def execute(
         problem = str(error).splitlines()[0]
     except DeadKernelError:
         problem = "The kernel died while the notebook ran."
-    write_notebook(notebook, target)
-    return problem
+    except NoSuchKernel as error:
+        return f"There is no kernel named {error.name!r}. `jupyter kernelspec list` shows those that there are."
+    except KeyboardInterrupt:
+        problem = "Stopped by you."
+    return "\n".join(text for text in (problem, _written(notebook, target)) if text)
+
+
+def _written(notebook: NotebookNode, target: Path) -> str:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_notebook(notebook, target)
+    except OSError as error:
+        return f"{target} can't be written: {error.strerror}."
+    return ""

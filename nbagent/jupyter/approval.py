@@ -166,7 +166,7 @@ class TypedApprover:
             if typed is None:
                 return Answered(approved=False, words=NO_INPUT_WORDS, by="policy")
             match typed.casefold():
-                case "y" | "yes":
+                case "y" | "yes" | "ok" | "okay" | "sure":
                     return Answered(approved=True)
                 case "n" | "no":
                     return Answered(approved=False)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nbagent.core.errors import Rejected
 from nbagent.core.messages import Block, Message
 from nbagent.models.scripted import Scripted, Value, call, result_of, say
 
@@ -161,7 +162,9 @@ def _plan(transcript: Sequence[Message]) -> _Plan:
     columns = [(str(ast.literal_eval(label)), kind) for label, kind, _ in _columns(transcript)]
     numbers = [name for name, kind in columns if kind.startswith(("float", "int"))]
     bill = [name for name in numbers if name.startswith("bill")] or numbers[:1]
-    texts = [name for name, kind in columns if name not in numbers]
+    texts = [name for name, _ in columns if name not in numbers]
+    if not numbers or not texts:
+        raise Rejected("This script needs a table with a text column and a column of numbers. Load the penguins first.")
     group = "species" if "species" in texts else texts[0]
     return _Plan(_table(transcript), group, tuple(bill[:2]))
 

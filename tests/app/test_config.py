@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import platformdirs
 import pytest
 
-from nbagent.config import load
+from nbagent.config import Settings, load
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
 
@@ -33,7 +35,7 @@ def test_a_projects_file_can_narrow_but_never_widen_or_move_the_server(tmp_path)
     settings = load(tmp_path, {})
     assert (settings.base_url, settings.allow, settings.mode) == ("", (), Mode.DEFAULT)
     assert settings.ask == ("look",)
-    assert len(settings.ignored) == 3
+    assert len(settings.ignored) == 3, settings.ignored
     assert load(project(tmp_path, '[tool.nbagent]\nmode = "plan"'), {}).mode is Mode.PLAN
 
 
@@ -59,7 +61,7 @@ def test_parts_of_the_prompt_are_overridden_by_name(tmp_path):
         ({"modell": "x"}, "Did you mean 'model'"),
         ({"mode": "fast"}, "mode = 'fast' is not one of default"),
         ({"max_turns": "many"}, "max_turns = 'many' is not a whole number"),
-        ({"budget": -1}, "budget = -1 must be more than 0"),
+        ({"budget": -1}, "budget = -1 must be a number above 0"),
     ],
 )
 def test_a_wrong_setting_names_source_key_value_and_fix(tmp_path, given, said):
@@ -81,3 +83,40 @@ def test_a_broken_file_is_named(tmp_path):
     project(tmp_path, "[tool")
     with pytest.raises(ConfigError, match=r"pyproject\.toml can't be read"):
         load(tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'base-url = "http://evil"', 'allow = ["shell"]', 'mode = "accept-edits"', 'model = "scripted:evil:turns"',
+    ],
+)  # fmt: skip
+def test_however_it_is_spelled_a_project_can_not_widen(tmp_path, line):
+    project(tmp_path, f"[tool.nbagent]\n{line}")
+    assert replace(load(tmp_path, {}), ignored=()) == Settings()
+
+
+def test_a_project_can_not_undo_what_the_person_narrowed(tmp_path):
+    project(tmp_path, '[tool.nbagent]\nmode = "default"\nmax_turns = 5000\nbudget = 9.0')
+    own = {"mode": "read-only", "max_turns": 5, "budget": 1.0}
+    path = platformdirs.user_config_path("nbagent")
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "config.toml").write_text("\n".join(f"{k} = {v!r}" for k, v in own.items()))
+    try:
+        settings = load(tmp_path, {})
+    finally:
+        (path / "config.toml").unlink()
+    assert (settings.mode, settings.max_turns, settings.budget) == (Mode.READ_ONLY, 5, 1.0)
+
+
+def test_a_later_preset_beats_an_earlier_number_of_turns(tmp_path):
+    assert load(tmp_path, {"NBAGENT_MAX_TURNS": "3"}, {"preset": "lookup"}).limits().max_turns == 5
+
+
+def test_numbers_must_be_finite(tmp_path):
+    with pytest.raises(ConfigError, match="above 0"):
+        load(tmp_path, {}, {"budget": float("nan")})
+
+
+def test_claudes_auto_mode_is_read_as_default(tmp_path):
+    assert load(tmp_path, {}, {"mode": "auto"}).mode is Mode.DEFAULT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import aclosing
 
 import pytest
@@ -28,8 +29,9 @@ from nbagent.core.limits import Limits
 from nbagent.core.loop import run
 from nbagent.core.messages import Usage, text_block
 from nbagent.core.policy import Mode, Policy
-from nbagent.core.ports import Answered
+from nbagent.core.ports import Answered, Question
 from nbagent.core.run import Agent, Stop
+from nbagent.core.tools import Toolset, tool
 from nbagent.models.scripted import ScriptedModel, Turn, call, say, think
 from tests.core.rig import Person, Rig, check_transcript, play
 
@@ -49,8 +51,6 @@ async def test_states_go_think_act_observe_and_end_in_done():
 
 
 async def test_every_event_is_json_able():
-    import json
-
     ran = await play([think("hm"), call("change", what="x")], "done", person=Person(True))
     for event in ran.events:
         assert json.loads(json.dumps(to_json(event)))["type"] == event.type
@@ -421,3 +421,87 @@ async def test_middleware_sees_and_may_hold_back_every_event():
 
 def test_run_ended_is_the_last_event_kind():
     assert RunEnded.type == "run_ended"
+
+
+async def test_a_tool_that_raises_what_nobody_expects_still_answers_its_call():
+    async def group(call):
+        """Raise a group."""
+        raise BaseExceptionGroup("odd", [KeyboardInterrupt()])
+
+    rig = Rig()
+    tools = Toolset([*rig.tools().values(), tool(group)])
+    agent = Agent(ScriptedModel([[call("group")], "done"]), tools, Policy(), Person())
+    session = rig.session(tools)
+    events = [e async for e in run(agent, session, [text_block("x")])]
+    check_transcript(session.transcript)
+    assert events[-1].reason == Reason.END_TURN
+
+
+async def test_a_tool_whose_description_fails_is_an_error_result_and_not_a_dead_run():
+    async def odd(call, what: str = ""):
+        """Be odd."""
+
+    rig = Rig()
+    made = tool(title=lambda given: given["missing"])(odd)
+    tools = Toolset([made])
+    agent = Agent(ScriptedModel([[call("odd")], "done"]), tools, Policy(), Person())
+    session = rig.session(tools)
+    events = [e async for e in run(agent, session, [text_block("x")])]
+    assert "odd failed: KeyError" in session.transcript[2]["content"][0]["content"][0]["text"]
+    assert events[-1].reason == Reason.END_TURN
+
+
+@pytest.mark.parametrize("value", [[{"a": 1}, {"a": 2}], {"type": "text"}, 7, [1, 2], [{"type": "document"}]])
+async def test_whatever_a_tool_returns_only_blocks_that_the_api_takes_reach_the_transcript(value):
+    async def odd(call):
+        """Return something."""
+        return value
+
+    rig = Rig()
+    tools = Toolset([tool(odd)])
+    agent = Agent(ScriptedModel([[call("odd")], "done"]), tools, Policy(), Person())
+    session = rig.session(tools)
+    _ = [e async for e in run(agent, session, [text_block("x")])]
+    (block,) = session.transcript[2]["content"][0]["content"]
+    assert block["type"] == "text"
+    assert json.loads(block["text"]) == value
+
+
+async def test_two_calls_with_one_id_or_with_none_get_ids_of_their_own():
+    twice = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"what": "a"}}
+    none = {"type": "tool_use", "name": "look", "input": {"what": "b"}}
+
+    class Same(ScriptedModel):
+        def _blocks(self, content):
+            return content if isinstance(content, list) else super()._blocks(content)
+
+    ran = await play(model=Same([[twice, twice, none], [twice], "done"]), person=Person(replies=["Go on"]))
+    ids = [b["id"] for m in ran.messages for b in m["content"] if b["type"] == "tool_use"]
+    assert len(set(ids)) == 4
+    assert len(ran.rig.ran) == 4
+
+
+async def test_a_question_of_a_tool_is_an_event_and_its_answer_the_tools():
+    async def wonder(call):
+        """Ask."""
+        return await call.ask(Question("q1", "Which?", ("a", "b")))
+
+    rig = Rig()
+    tools = Toolset([tool(wonder)])
+    agent = Agent(ScriptedModel([[call("wonder")], "done"]), tools, Policy(), Person(replies=["b"]))
+    session = rig.session(tools)
+    events = [e async for e in run(agent, session, [text_block("x")])]
+    assert [e.type for e in events if e.type.startswith("question")] == ["question_asked", "question_answered"]
+    assert session.transcript[2]["content"][0]["content"][0]["text"] == "b"
+
+
+async def test_read_calls_that_were_collected_do_not_run_after_a_stop():
+    stop = Stop()
+
+    def on_event(event):
+        if event.type == "call_decided":
+            stop.ask()
+
+    ran = await play([call("look", what="a"), call("look", what="b")], stop=stop, on_event=on_event)
+    assert ran.rig.ran == []
+    assert ran.end.reason == Reason.INTERRUPTED

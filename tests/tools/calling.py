@@ -9,9 +9,13 @@ from nbagent.core.tools import Call, Toolset
 class Calling:
     """A set of tools, called by name with arguments as a model gives them."""
 
-    def __init__(self, tools):
+    def __init__(self, tools, person=None):
         self.tools = Toolset(tools)
         self.progress = []
+        self.person = person
+
+    async def ask(self, question):
+        return await self.person.question(question) if self.person.present else ""
 
     def given(self, name, **arguments):
         return self.tools[name].validate(arguments)
@@ -30,7 +34,7 @@ class Calling:
 
     async def carry_out(self, name, **arguments):
         """Run a call on which the policy has decided already."""
-        return await self.tools[name].run(Call("call_1", self.progress.append), self.given(name, **arguments))
+        return await self.tools[name].run(Call("call_1", self.progress.append, self.ask), self.given(name, **arguments))
 
     async def __call__(self, name, **arguments):
         self.kind(name, **arguments)

@@ -33,18 +33,17 @@ class Person:
 
 async def test_the_persons_answer_comes_back_in_their_words():
     person = Person("the second one\nplease")
-    call = Calling(control.tools(person, ResultStore()))
+    call = Calling(control.tools(ResultStore()), person)
     result = await call("ask_user", question=" Which? ", choices=["a", "b", " a ", ""])
     assert result.content[0]["text"] == "The person answered: the second one\nplease"
     assert result.summary == "the second one"
     assert person.asked == [Question("call_1", "Which?", ("a", "b"))]
-    assert call.progress == ["waiting for an answer"]
 
 
 @pytest.mark.parametrize("answer", [None, "", "  "])
 async def test_where_nobody_answers_the_model_is_told_to_decide_and_say_so(answer):
     person = Person(answer)
-    said = await Calling(control.tools(person, ResultStore())).text("ask_user", question="Which?")
+    said = await Calling(control.tools(ResultStore()), person).text("ask_user", question="Which?")
     assert "Decide yourself" in said
     assert "assumption" in said
     assert len(person.asked) == (answer is not None)
@@ -53,12 +52,12 @@ async def test_where_nobody_answers_the_model_is_told_to_decide_and_say_so(answe
 async def test_an_empty_question_is_not_asked():
     person = Person("yes")
     with pytest.raises(ToolError, match="empty"):
-        await Calling(control.tools(person, ResultStore()))("ask_user", question=" \n")
+        await Calling(control.tools(ResultStore()), person)("ask_user", question=" \n")
     assert person.asked == []
 
 
 def test_the_choices_are_a_plain_list_in_the_schema():
-    schema = Calling(control.tools(Person(None), ResultStore())).tools["ask_user"].schema
+    schema = Calling(control.tools(ResultStore())).tools["ask_user"].schema
     assert schema["properties"]["choices"]["type"] == "array"
     assert schema["required"] == ["question"]
 
@@ -66,7 +65,7 @@ def test_the_choices_are_a_plain_list_in_the_schema():
 async def test_a_kept_result_is_read_on_page_by_page():
     store = ResultStore()
     ref = store.keep("0123456789" * 3000)
-    call = Calling(control.tools(Person(None), store))
+    call = Calling(control.tools(store))
     assert (await call.text("read_result", ref=ref, offset=29_995)).startswith("56789")
     first = await call.text("read_result", ref=ref)
     assert first.startswith("0123456789" * 1000)
@@ -79,4 +78,4 @@ async def test_an_unknown_reference_names_the_known_ones():
     store = ResultStore()
     ref = store.keep("x")
     with pytest.raises(ToolError, match=ref):
-        await Calling(control.tools(Person(None), store))("read_result", ref="nope")
+        await Calling(control.tools(store))("read_result", ref="nope")

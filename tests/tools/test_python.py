@@ -11,7 +11,7 @@ from nbagent.core.tools import Call, Kind
 from nbagent.tools.effects import exits_kernel
 from nbagent.tools.python import ran_result, tools
 
-CALL = Call("c1", lambda _: None)
+CALL = Call("c1", lambda _: None, lambda _: None)
 
 
 class Scratch:
@@ -61,6 +61,14 @@ def test_a_rule_means_exactly_this_code_and_the_person_sees_all_of_it() -> None:
     assert run_python.title(given) == "look: x = 1 …"
     assert run_python.kind(given) is Kind.SCRATCH
     assert run_python.kind({"code": "exit()"}) is Kind.PROTECTED
+
+
+def test_code_that_reaches_beyond_the_notebook_is_asked_about_in_plain_words() -> None:
+    (run_python,) = tools(Scratch(printed("")), timeout=None)
+    given = {"code": "import os\nos.remove('x')\nrequests.get(u)"}
+    assert run_python.kind(given) is Kind.RISKY_CODE
+    assert run_python.title(given) == "look: import os … (deletes files, network)"
+    assert run_python.kind({"code": "os.remove('x'); exit()"}) is Kind.PROTECTED
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from nbagent.core.errors import ToolError
 from nbagent.core.tools import Call, Result, tool
 from nbagent.tools.results import ResultStore, capped, clip, fold_terminal, output_blocks
 
-CALL = Call("c1", lambda _: None)
+CALL = Call("c1", lambda _: None, lambda _: None)
 
 
 def png(width: int, height: int, kind: str = "PNG", noise: bool = False) -> str:

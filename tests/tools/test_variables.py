@@ -23,7 +23,7 @@ from nbagent.tools.describe import brief
 from nbagent.tools.details import details
 from nbagent.tools.variables import describe_all, tools
 
-CALL = Call("c1", lambda _: None)
+CALL = Call("c1", lambda _: None, lambda _: None)
 
 
 class Names:

@@ -1,0 +1,63 @@
+"""What only the notebook's own text asks for needs a person's yes: the notebook may be somebody else's.
+
+Settings from outside the notebook (files, environment, command line) are the person's word. A wider mode, an allow rule
+or another server's address that comes from inside it (%config, %agent, options of a cell) is asked about once a kernel;
+where nobody is there, the run is refused.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from nbagent.app.extension import Extension
+from nbagent.app.place import Place
+from nbagent.config import Settings, is_wider
+from nbagent.core.errors import ConfigError
+from nbagent.core.events import Event, State
+from nbagent.core.ports import Question
+from nbagent.core.questions import put
+
+E = TypeVar("E", bound=Event)
+
+
+def before_run(kind: type[E], /, **fields: Any) -> E:
+    """Make an event of the time before a run begins."""
+    return kind(state=State.THINK, turn=0, at=0.0, **fields)
+
+
+async def consented(extension: Extension, settings: Settings, place: Place) -> Settings:
+    """Return the settings that the run may use; raises `ConfigError` where a yes is needed and nobody can give it."""
+    outside = extension.outside()
+    asks = _asks(outside, settings)
+    if not asks or asks in extension.agreed:
+        return settings
+    if not place.approver.present:
+        raise ConfigError(
+            f"The notebook asks for {', '.join(asks)}, which needs a person's yes. Where nobody is there, say it outside the "
+            "notebook: nbagent run --mode MODE --allow RULE, NBAGENT_MODE, or your own settings file."
+        )
+    question = Question(
+        id=f"consent-{secrets.token_hex(4)}",
+        text=f"This notebook asks for {', '.join(asks)}. Then more happens without asking you. Do you want that?",
+        choices=(_YES, _NO),
+    )
+    if await put(question, place.approver, before_run, place.view.show) == _YES:
+        extension.agreed.add(asks)
+        return settings
+    return replace(settings, mode=outside.mode, allow=outside.allow, base_url=outside.base_url)
+
+
+_YES, _NO = "Yes, in this kernel", "No, go on without"
+
+
+def _asks(outside: Settings, settings: Settings) -> tuple[str, ...]:
+    """What `settings` allow beyond `outside`, in words."""
+    asks: list[str] = []
+    if is_wider(settings.mode, outside.mode):
+        asks.append(f"the mode {settings.mode}")
+    asks += [f"the rule allow {rule}" for rule in settings.allow if rule not in outside.allow]
+    if settings.base_url and settings.base_url != outside.base_url:
+        asks.append(f"the model server {settings.base_url}")
+    return tuple(asks)
