@@ -24,6 +24,7 @@ class CellNumber:
         # a list of one request, so that the cell's task, which has a copy of the context, can write into it
         self._request: ContextVar[list[int] | None] = ContextVar("nbagent_request", default=None)
         self._wrapper: Any = None
+        self._number = 0
 
     def install(self) -> None:
         """Wrap `do_execute`; a second call does nothing."""
@@ -48,10 +49,36 @@ class CellNumber:
 
     def keep(self) -> int:
         """Call at the start of an agent cell: return its number, and have its reply carry that number."""
-        number = int(self._shell.execution_count) - 1
+        number = self._number = int(self._shell.execution_count) - 1
         if (kept := self._request.get()) is not None and not kept:
             kept.append(number)
         return number
+
+    def give(self, value: Any) -> None:
+        """Call right before an agent cell returns `value`: it becomes Out of the cell's own number.
+
+        IPython would put it under the last number, over the result of the last cell that the agent ran.
+        """
+        own, last, shell = self._number, int(self._shell.execution_count) - 1, self._shell
+        out: dict[int, Any] = shell.user_ns["_oh"]
+        there, before = last in out, out.get(last)
+        if own == last:
+            return
+
+        def move(*_: Any) -> None:
+            shell.events.unregister("post_run_cell", move)
+            if out.get(last) is not value:
+                return  # the cell has no value: it ends in a semicolon
+            named = {f"_{own}": value}
+            out[own] = value
+            if there:
+                out[last] = named[f"_{last}"] = before
+            else:
+                del out[last]
+                shell.user_ns.pop(f"_{last}", None)
+            shell.push(named, interactive=False)
+
+        shell.events.register("post_run_cell", move)
 
     def remove(self) -> None:
         """Take the wrapper off; where somebody wrapped it again, it stays and changes nothing any more."""

@@ -89,7 +89,7 @@ class Shown:
 def transcripts(folder: Path) -> list[list[dict[str, Any]]]:
     """The messages of every session that was kept in `folder`, oldest first."""
     found = []
-    for path in sorted((folder / ".nbagent" / "sessions").glob("*.jsonl")):
+    for path in sorted((folder / ".nbagent" / "sessions").glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
         records = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
         found.append([r["message"] for r in records if r["type"] == "message"])
     return found

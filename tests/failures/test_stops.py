@@ -63,7 +63,7 @@ async def stopped(room, state, replies, sign, stop):
     shown = await running
     seconds = time.monotonic() - begin
     assert seconds < 1.5, f"{state}: {seconds:.1f} s"
-    shown.says("Stopped by you.", "see above")
+    shown.says("Stopped by you.")
     for messages in room.transcripts():
         check_transcript(messages)
     return shown
