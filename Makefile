@@ -1,5 +1,5 @@
 # make demo    the quickstart notebook, headless: no key, no network beyond the package registries
-# make lab     what the demo wrote, in JupyterLab
+# make lab     the quickstart in JupyterLab, to run by hand; what the demo wrote lies beside it
 # make test    all of it: lint, types, every test (real kernels, real JupyterLab in a real Chromium)
 # make check   lint, types and the fast tests, in under a minute
 # make clean   what these made
@@ -21,16 +21,20 @@ PYTEST := $(BIN)/python -m pytest --no-skips
 export MPLCONFIGDIR := $(CURDIR)/$(BUILD)/matplotlib
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-demo: $(VENV)/.demo
-	@mkdir -p $(BUILD)
-	@$(BIN)/nbagent run notebooks/00_quickstart.ipynb -o $(BUILD)/quickstart.ipynb --mode accept-edits \
-		--allow run_python --allow add_cell --allow edit_cell --allow run_cell
+demo: $(VENV)/.demo $(BUILD)/notebooks/.copied
+	@$(BIN)/nbagent run $(BUILD)/notebooks/00_quickstart.ipynb -o $(BUILD)/notebooks/quickstart_finished.ipynb \
+		--mode accept-edits --allow run_python --allow add_cell --allow edit_cell --allow run_cell
 	@echo
-	@echo "The finished notebook is $(BUILD)/quickstart.ipynb. Open it with: make lab"
+	@echo "The finished notebook is $(BUILD)/notebooks/quickstart_finished.ipynb."
+	@echo "See it, and run the quickstart yourself with Approve and Deny: make lab"
 
-lab: $(VENV)/.demo
-	@test -e $(BUILD)/quickstart.ipynb || $(MAKE) --no-print-directory demo
-	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(BUILD)/quickstart.ipynb
+lab: $(VENV)/.demo $(BUILD)/notebooks/.copied
+	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(BUILD)/notebooks/00_quickstart.ipynb
+
+$(BUILD)/notebooks/.copied: $(wildcard notebooks/*.ipynb notebooks/data/*)  # a copy: what you try does not change the repository
+	@mkdir -p $(BUILD)/notebooks
+	@cp -R notebooks/*.ipynb notebooks/data $(BUILD)/notebooks/
+	@touch $@
 
 test: lint types test-fast test-kernel test-browser
 
@@ -69,7 +73,7 @@ $(VENV)/.venv:
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/.venv
-	@echo "Installing nbagent and what the demo needs into $(VENV)/"
+	@echo "Installing nbagent and what the demo needs into $(VENV)/ (a minute or two, once)"
 	@$(PIP) install --editable '.[demo]'
 	@touch $@
 

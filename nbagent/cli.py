@@ -15,6 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 
+from nbagent import __version__
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
 
@@ -24,6 +25,22 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        Console().print(f"nbagent {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version and stop.")
+    ] = False,
+) -> None:
+    """An agent that lives in your notebook."""
+
 
 Model = Annotated[str, typer.Option("--model", "-m", help="opus, sonnet, haiku, or any id that your server knows.")]
 ModeOption = Annotated[Mode | None, typer.Option("--mode", help="What is allowed without asking.")]

@@ -6,6 +6,8 @@ The one place where everything meets, and the order in which it does. Read `run_
 from __future__ import annotations
 
 import asyncio
+import difflib
+import fnmatch
 import logging
 import secrets
 from collections.abc import Callable
@@ -21,6 +23,7 @@ from nbagent.core.drive import drive
 from nbagent.core.errors import ConfigError
 from nbagent.core.events import Noted, Reason, RunEnded
 from nbagent.core.loop import run
+from nbagent.core.policy import Policy
 from nbagent.core.ports import Model, Notebook
 from nbagent.core.run import Agent, Stop
 from nbagent.core.tools import Tool, Toolset
@@ -54,7 +57,7 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
     settings = extension.settings(options)
     settings.limits()
     settings.policy()
-    model = open_model(settings.model or DEFAULT_MODEL, base_url=settings.base_url or None)
+    _model(settings)  # a wrong name is told before anything is shown
     number = extension.number.keep()
     stop = extension.stop = Stop()
     task = asyncio.current_task()
@@ -63,7 +66,7 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
         async with find_place(extension.shell, stop.now) as place:
             try:
                 settings = await consented(extension, settings, place)
-                ended = await _run(extension, settings, place, prompt, model=model, stop=stop, new=new)
+                ended = await _run(extension, settings, place, prompt, stop=stop, new=new)
             finally:
                 await place.finish(number)
     finally:
@@ -71,33 +74,49 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
     assert extension.answer is not None
     if out:
         extension.shell.user_ns[out] = extension.answer
-    unattended = (
-        not place.approver.present
-    )  # then nobody reads why it stopped: the next cells must not run on half a job
-    if ended.reason in {Reason.ERROR, Reason.INTERRUPTED} or (unattended and ended.reason is not Reason.END_TURN):
+    stopping = {Reason.ERROR, Reason.INTERRUPTED}
+    if not place.approver.present:  # nobody reads why it stopped: the cells below must not run on half a job
+        stopping = set(Reason) - {Reason.END_TURN}
+    if ended.reason in stopping:
         raise RunFailed(ended.sentence)
+    extension.number.give(extension.answer)
     return extension.answer
 
 
 async def _run(
-    extension: Extension, settings: Settings, place: Place, prompt: str, *, model: Model, stop: Stop, new: bool
+    extension: Extension, settings: Settings, place: Place, prompt: str, *, stop: Stop, new: bool
 ) -> RunEnded:
     make = _tools(extension, place.notebook, settings)
     conversation = _conversation(extension, settings, make, place, new=new)
+    gate = settings.policy(conversation.kept)
     agent = Agent(
-        model=model,
+        model=_model(settings),
         tools=Toolset(capped(tool, conversation.results) for tool in make(conversation.results)),
-        gate=settings.policy(conversation.kept),
+        gate=gate,
         approver=place.approver,
         limits=settings.limits(),
         notebook=conversation.notebook,
     )
+    _tell_of_idle_rules(gate, agent.tools, place)
     blocks = await conversation.opening(prompt, place.notebook, settings.mode)
     events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=f"run-{secrets.token_hex(4)}")
     ended = await drive(events, place.view.show, agent=agent, session=conversation.session, stop=stop)
     extension.answer = Answer.of(ended, conversation.session.id)
     await conversation.learn(place.notebook, ended.cells)
     return ended
+
+
+def _model(settings: Settings) -> Model:
+    return open_model(settings.model or DEFAULT_MODEL, base_url=settings.base_url or None)
+
+
+def _tell_of_idle_rules(gate: Policy, tools: Toolset, place: Place) -> None:
+    """A rule whose name is mistyped would silently do nothing."""
+    for rule in gate.rules:
+        if not fnmatch.filter(tools, rule.tool):
+            near = difflib.get_close_matches(rule.tool, tools, 1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            place.view.show(before_run(Noted, text=f"The rule “{rule.action} {rule}” names no tool of this run.{hint}"))
 
 
 def _tools(extension: Extension, notebook: Notebook | None, settings: Settings) -> Callable[[ResultStore], list[Tool]]:

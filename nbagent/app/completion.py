@@ -44,7 +44,7 @@ def install(shell: Any) -> Callable[[], None]:
         hooks = getattr(shell, "strdispatchers", {}).get("complete_command")
         for key in ("%%agent", "%agent"):
             chain = getattr(hooks, "strs", {}).get(key)
-            if chain is not None:  # the hook was made a method of the shell
+            if hooks is not None and chain is not None:  # the hook was made a method of the shell
                 chain.chain[:] = [item for item in chain.chain if getattr(item[1], "__func__", None) is not completer]
                 if not chain.chain:
                     del hooks.strs[key]

@@ -75,7 +75,12 @@ def _mode(extension: Extension, name: str) -> str:
     return f"The mode is {name} from the next %%agent cell on."
 
 
-def _rules(extension: Extension, _: str) -> str:
+def _rules(extension: Extension, rest: str) -> str:
+    if rest:
+        raise ConfigError(
+            f"%agent rules shows the rules; it can't set {rest!r}. Set them with %config NbAgent.deny = ['shell'] "
+            "(or allow, ask), or in your settings file (%agent doctor names it)."
+        )
     conversation = extension.last
     rules = extension.settings().policy(conversation.kept if conversation is not None else None).rules
     listed = "\n".join(f"  {rule.action} {rule}" for rule in rules) or "  none"

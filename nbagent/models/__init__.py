@@ -68,4 +68,4 @@ def _scripted(path: str) -> ScriptedModel:
         return value
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ConfigError(f"The script {path!r} is a {type(value).__name__}; it must be a list of turns.")
-    return ScriptedModel(value, name=attribute)
+    return ScriptedModel(value, name=f"{module_name.rpartition('.')[2]} (scripted)")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nbagent.core.errors import Rejected
 from nbagent.core.messages import Block, Message
-from nbagent.models.scripted import Scripted, Value, call, result_of, say
+from nbagent.models.scripted import Scripted, Value, call, last_results, result_of, say
 
 _TABLE = re.compile(r"^(\w+): pandas DataFrame (\d+) rows", re.MULTILINE)
 _COLUMN = re.compile(r"^  ('.*?')  (\S+)  (\d+)$", re.MULTILINE)
@@ -49,7 +49,23 @@ class _Plan:
 
 def turns() -> list[Scripted]:
     """Return the script: look, clean, summarise (wrongly at first), repair, measure, plot, answer."""
-    return [_look, _inspect, _clean, _summarise, _repair, _measure, _plot, _answer]
+    steps = [_look, _inspect, _clean, _summarise, _repair, _measure, _plot, _answer]
+    return [_unless_refused(step) for step in steps]
+
+
+def _unless_refused(step: Callable[[Sequence[Message]], Value]) -> Scripted:
+    """A real model would find another way; this script can't, so it says what it lacks and ends."""
+
+    def turn(transcript: Sequence[Message]) -> Value:
+        refused = [text for text in last_results(transcript) if text.startswith(("Denied", "Not allowed"))]
+        if not refused:
+            return step(transcript)
+        return (
+            f"A step that I need was refused, so I stop here and have no answer. ({refused[0]}) This model's replies are "
+            "scripted: a real one would go on with what you said."
+        )
+
+    return turn
 
 
 def _look(_: Sequence[Message]) -> Value:

@@ -18,6 +18,7 @@ ROWS = {
     "add, edit, move a cell without running it": Kind.EDIT_CELL,
     "run or delete a cell": Kind.RUN_CELL,
     "write or edit a file in the notebook's folder": Kind.WRITE_FILE,
+    "run code that shells out, deletes, installs or goes to the network": Kind.RISKY_CODE,
     "shell, network": Kind.SHELL,
     "protected paths, paths outside the folder, ending the kernel": Kind.PROTECTED,
 }
