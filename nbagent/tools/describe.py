@@ -14,6 +14,8 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from nbagent.tools.secrets import AHEAD, hidden, mask, said
+
 _TEXT = 60  # characters of a text that is named in passing
 _ITEMS = 3
 _DEPTH = 3
@@ -43,6 +45,11 @@ def brief(value: object, depth: int = _DEPTH) -> str:
     return safely(lambda: _brief(value, depth))
 
 
+def brief_of(name: object, value: object, depth: int = _DEPTH) -> str:
+    """Return what `brief` does for the value under a name, key or label; nothing of it where that looks like a secret's."""
+    return safely(lambda: _brief_of(name, value, depth))
+
+
 def safely(describe: Callable[[], str]) -> str:
     """Return what `describe` says, or `<repr failed: …>`: objects of a person's session may raise anything."""
     try:
@@ -69,6 +76,10 @@ def names_of(cls: type) -> Iterable[str]:
 # ── one line ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _brief_of(name: object, value: Any, depth: int) -> str:
+    return hidden(name, value) or _brief(value, depth)
+
+
 def _brief(value: Any, depth: int) -> str:
     cls = type(value)
     if cls is str:
@@ -77,7 +88,7 @@ def _brief(value: Any, depth: int) -> str:
         return repr(value) if value.bit_length() < 200 else f"int of {value.bit_length():,} bits"
     name = next(iter(names_of(cls)))
     if name in _PLAIN or name.startswith(_PLAIN_MODULES):
-        return short(repr(value))
+        return short(mask(repr(value)))
     for base in names_of(cls):
         if (known := _BRIEF.get(base)) is not None:
             return known(value, depth)
@@ -93,13 +104,23 @@ def short(text: str, limit: int = 120) -> str:
 
 def _brief_text(value: str) -> str:
     size = str.__len__(value)
-    start = repr(str.__getitem__(value, slice(0, _TEXT)))
+    window = str.__getitem__(value, slice(0, _TEXT + AHEAD))
+    if _tells(window, _TEXT):
+        return said(size)
+    start = repr(window[:_TEXT])
     return start if size <= _TEXT else f"str of {size:,} characters: {start}…"
+
+
+def _tells(window: str, shown: int) -> bool:
+    """Whether the first `shown` characters have a token in them, or the start of one."""
+    return mask(window)[:shown] != window[:shown]
 
 
 def _brief_bytes(value: Any, _: int) -> str:
     size = len(value)
     kind = class_name(type(value))
+    if _tells(bytes(value[: 20 + AHEAD]).decode("latin-1"), 20):
+        return said(size)
     return f"{kind} of {size:,} bytes: {bytes(value[:20])!r}" + ("…" if size > 20 else "")
 
 
@@ -135,7 +156,7 @@ def _brief_dict(value: Any, depth: int) -> str:
     if depth <= 0:
         return _sized(value, size, "{…}" if size else "{}")
     pairs = (
-        f"{short(_brief(k, 1), 60)}: {short(_brief(v, depth - 1), 80)}"
+        f"{short(_brief(k, 1), 60)}: {short(_brief_of(k, v, depth - 1), 80)}"
         for k, v in itertools.islice(dict.items(value), _ITEMS)
     )
     return _sized(value, size, "{" + ", ".join(pairs) + (", …}" if size > _ITEMS else "}"))
@@ -230,7 +251,7 @@ def signature_of(function: Any) -> str:
         return "(…)"
     parameters = [
         p.replace(
-            default=p.default if p.default is p.empty else _Shown(short(brief(p.default, 1), 40)),
+            default=p.default if p.default is p.empty else _Shown(short(brief_of(p.name, p.default, 1), 40)),
             annotation=_annotation(p.annotation),
         )
         for p in signature.parameters.values()

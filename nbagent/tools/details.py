@@ -16,6 +16,7 @@ from nbagent.tools.describe import (
     FRAMES,
     SERIES,
     brief,
+    brief_of,
     class_name,
     label_of,
     names_of,
@@ -25,6 +26,7 @@ from nbagent.tools.describe import (
     table_kind,
     type_name,
 )
+from nbagent.tools.secrets import HIDDEN, WINDOW, hidden, mask, secret_name
 
 _COLUMNS = 60
 _SAMPLE_COLUMNS = 12
@@ -32,9 +34,16 @@ _SAMPLE_ROWS = 3
 SAMPLE_FOR_COUNTS = 10_000
 
 
-def details(value: object) -> str:
-    """Return several lines about the value: schema and a marked sample of a table, items, signature, attributes."""
-    known = next((_DETAILS[name] for name in names_of(type(value)) if name in _DETAILS), None)
+def details(value: object, name: str = "") -> str:
+    """Return several lines about the value: schema and a marked sample of a table, items, signature, attributes.
+
+    Of a value under a `name` that looks like a secret's nothing is shown but its kind and size.
+    """
+    if (instead := hidden(name, value)) is not None:
+        return instead
+    if secret_name(name) and not _DATA.isdisjoint(names_of(type(value))):
+        return f"{brief(value)}\nvalues: {HIDDEN}"
+    known = next((_DETAILS[known] for known in names_of(type(value)) if known in _DETAILS), None)
     return safely(lambda: (known or _object_details)(value))
 
 
@@ -60,7 +69,7 @@ def _pandas_details(value: Any) -> str:
 
 def _index(index: Any) -> str:
     size = len(index)
-    ends = f" {brief(index[0], 2)} … {brief(index[-1], 2)}" if size else ""
+    ends = f" {brief_of(index.name, index[0], 2)} … {brief_of(index.name, index[-1], 2)}" if size else ""
     return f"{type(index).__name__}{ends}"
 
 
@@ -75,14 +84,18 @@ def _sample(labels: Any, rows: int, columns: int, cell: Callable[[int, int], Any
     if not shown_rows or not shown_columns:
         return ["no rows"]
     of_columns = "all columns" if shown_columns == columns else f"{shown_columns} of {columns:,} columns"
-    header = " | ".join(short(label_of(c), 30) for c in itertools.islice(labels, shown_columns))
-    table = [" | ".join(short(brief(cell(r, c), 1), 40) for c in range(shown_columns)) for r in range(shown_rows)]
+    named = list(itertools.islice(labels, shown_columns))
+    header = " | ".join(short(label_of(label), 30) for label in named)
+    table = [
+        " | ".join(short(brief_of(label, cell(row, place), 1), 40) for place, label in enumerate(named))
+        for row in range(shown_rows)
+    ]
     return [f"sample, {shown_rows} of {rows:,} rows, {of_columns}:", f"  {header}", *(f"  {line}" for line in table)]
 
 
 def _series_details(value: Any) -> str:
     head = value.head(SAMPLE_FOR_COUNTS)
-    shown = ", ".join(brief(v, 1) for v in head.iloc[:10].tolist())
+    shown = ", ".join(brief_of(value.name, v, 1) for v in head.iloc[:10].tolist())
     return "\n".join(
         [
             f"{brief(value)}, index: {_index(value.index)}",
@@ -136,7 +149,7 @@ def _list_details(value: Any) -> str:
 
 def _dict_details(value: Any) -> str:
     size = dict.__len__(value)
-    lines = [f"  {brief(k, 1)}: {brief(v)}" for k, v in itertools.islice(dict.items(value), 20)]
+    lines = [f"  {brief(k, 1)}: {brief_of(k, v)}" for k, v in itertools.islice(dict.items(value), 20)]
     return "\n".join(
         [f"{class_name(type(value))} of {size:,}", *lines, *([f"  … and {size - 20:,} more"] if size > 20 else [])]
     )
@@ -145,8 +158,9 @@ def _dict_details(value: Any) -> str:
 def _text_details(value: Any) -> str:
     size = str.__len__(value)
     if size <= 2000:
-        return f"str of {size:,} characters:\n{value}"
-    head, tail = str.__getitem__(value, slice(0, 1500)), str.__getitem__(value, slice(-400, None))
+        return f"str of {size:,} characters:\n{mask(str.__getitem__(value, slice(None)))}"
+    head = mask(str.__getitem__(value, slice(0, 1500 + WINDOW)))[:1500]
+    tail = mask(str.__getitem__(value, slice(-400 - WINDOW, None)))[-400:]
     return f"str of {size:,} characters, the first 1,500 and the last 400:\n{head}\n[…]\n{tail}"
 
 
@@ -203,13 +217,17 @@ def _object_details(value: Any) -> str:
         if type(item) is types.FunctionType and not name.startswith("_")
     ]
     attributes = (
-        [f"  .{name} = {brief(item, 2)}" for name, item in itertools.islice(dict.items(held), 30)]
+        [f"  .{name} = {brief_of(name, item, 2)}" for name, item in itertools.islice(dict.items(held), 30)]
         if type(held) is dict
         else []
     )
     shown = [f"methods: {', '.join(dict.fromkeys(methods[:40]))}"] if methods else []
     return "\n".join([line, *_doc(cls), *attributes, *shown])
 
+
+_DATA = frozenset(
+    {*FRAMES, *SERIES, "numpy.ndarray", "polars.dataframe.frame.DataFrame", "polars.series.series.Series"}
+)
 
 _DETAILS: dict[str, Callable[[Any], str]] = {
     "builtins.list": _list_details,

@@ -15,7 +15,7 @@ from nbagent.core.messages import Json, plain_text, text_block
 from nbagent.core.ports import Anchor, Cell, Kernel, Notebook, Output, Preview, Ran
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
 from nbagent.tools.cells import Seen, clean_source, find_cell, noted, overview, ran_result, starts_agent
-from nbagent.tools.effects import exits_kernel
+from nbagent.tools.effects import effects, in_words, kind_of
 from nbagent.tools.results import output_blocks
 
 _AGENT_CELL = "it starts with %%agent, and an agent can't run another agent's cell"
@@ -58,6 +58,14 @@ class _Cells:
     def shown(self, given: Json) -> Cell:
         """Return what `show` does, or an empty cell."""
         return self.show(given) or Cell("", "code", "", 0)
+
+    def kind_of(self, code: str) -> Kind:
+        """Return what kind of call it is to run `code` as a cell."""
+        return kind_of(code, Kind.RUN_CELL, self.kernel.namespace())
+
+    def does(self, code: str) -> str:
+        """Return what running `code` might do beyond the notebook, as the end of a title."""
+        return in_words(effects(code, self.kernel.namespace()))
 
     async def checked(self, given: str, doing: str) -> Cell:
         """Return the cell that a call may change: not the agent's own, read before, and still as it was shown."""
@@ -136,10 +144,6 @@ class _Cells:
         return " Its old output was cleared, since the new source did not make it."
 
 
-def _code_kind(code: str) -> Kind:
-    return Kind.PROTECTED if exits_kernel(code) else Kind.RUN_CELL
-
-
 def _unless_running(source: str, *, runs: bool, what: str) -> str:
     """Return a rule's subject: code that runs is itself; a rule for a cell that does not run never lets it run."""
     return source if runs else f"({what}, not run)\n{source}"
@@ -202,9 +206,13 @@ def _add_cell(cells: _Cells) -> Tool:
         return clean_source(given["source"], given["cell_type"])[0]
 
     @tool(
-        kind=lambda given: _code_kind(source_of(given)) if runs(given) else Kind.EDIT_CELL,
+        kind=lambda given: cells.kind_of(source_of(given)) if runs(given) else Kind.EDIT_CELL,
         subject=lambda given: _unless_running(source_of(given), runs=runs(given), what=given["cell_type"]),
-        title=lambda given: f"add {'and run ' if runs(given) else ''}a {given['cell_type']} cell",
+        title=lambda given: (
+            f"add and run a code cell{cells.does(source_of(given))}"
+            if runs(given)
+            else f"add a {given['cell_type']} cell"
+        ),
         preview=lambda given: Preview(
             "code", source_of(given), language="python" if given["cell_type"] == "code" else "markdown"
         ),
@@ -261,7 +269,11 @@ def _edit_cell(cells: _Cells) -> Tool:
     def kind(given: Json) -> Kind:
         if cells.decide(given) is None:
             return Kind.READ  # nothing can happen: the call will be told to read the cell first
-        return _code_kind(source_of(given)) if runs(given) else Kind.EDIT_CELL
+        return cells.kind_of(source_of(given)) if runs(given) else Kind.EDIT_CELL
+
+    def title(given: Json) -> str:
+        label = seen.label(given["cell"])
+        return f"edit and run {label}{cells.does(source_of(given))}" if runs(given) else f"edit {label}"
 
     def preview(given: Json) -> Preview:
         language = "python" if cells.shown(given).type == "code" else "markdown"
@@ -270,7 +282,7 @@ def _edit_cell(cells: _Cells) -> Tool:
     @tool(
         kind=kind,
         subject=lambda given: _unless_running(source_of(given), runs=runs(given), what="edit"),
-        title=lambda given: f"edit {'and run ' if runs(given) else ''}{seen.label(given['cell'])}",
+        title=title,
         preview=preview,
         exact=True,
     )
@@ -362,12 +374,12 @@ def _running(cells: _Cells) -> Tool:
 
     def kind(given: Json) -> Kind:
         cell = cells.decide(given)
-        return Kind.READ if cell is None else _code_kind(cell.source)
+        return Kind.READ if cell is None else cells.kind_of(cell.source)
 
     @tool(
         kind=kind,
         subject=lambda given: cells.shown(given).source,
-        title=lambda given: f"run {seen.label(given['cell'])}",
+        title=lambda given: f"run {seen.label(given['cell'])}{cells.does(cells.shown(given).source)}",
         preview=lambda given: Preview("code", cells.shown(given).source),
         exact=True,
     )

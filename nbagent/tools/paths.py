@@ -23,9 +23,11 @@ _GUARDED_NAMES = frozenset(
     {
         *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
         *(".zlogin", ".cshrc", ".tcshrc", ".kshrc", ".inputrc", ".envrc", ".mcp.json", ".gitconfig", ".gitmodules"),
-        *(".gitattributes", ".pre-commit-config.yaml", "config.fish", "crontab"),
+        *(".gitattributes", ".pre-commit-config.yaml", "config.fish", "crontab", "pyproject.toml", "ipython_config.py"),
+        *("sitecustomize.py", "usercustomize.py"),
     }
 )
+_GUARDED_NAME = re.compile(r"\A(?:jupyter_.*config.*\.(?:py|json)|ipython_.*config.*\.(?:py|json)|.*\.pth)\Z")
 _SECRET_NAMES = frozenset(
     {".env", ".npmrc", ".pypirc", ".netrc", "_netrc", ".git-credentials", ".pgpass", "authorized_keys", "credentials"}
 )
@@ -77,7 +79,8 @@ def locate(root: Path, spelled: str) -> Place:
     parts = [_plain(part) for part in (path.relative_to(base) if inside else path).parts]
     name = parts[-1] if parts else ""
     secret = not _SECRET_FOLDERS.isdisjoint(parts) or name in _SECRET_NAMES or bool(_SECRET_NAME.match(name))
-    guarded = secret or not _GUARDED_FOLDERS.isdisjoint(parts) or name in _GUARDED_NAMES or name == "git~1"
+    named = name in _GUARDED_NAMES or name == "git~1" or bool(_GUARDED_NAME.match(name))
+    guarded = secret or named or not _GUARDED_FOLDERS.isdisjoint(parts)
     return Place(path, shown, inside, guarded, secret)
 
 

@@ -10,14 +10,20 @@ import dataclasses
 from nbagent.core.messages import Block, Json, text_block
 from nbagent.core.ports import Kernel, Preview, Ran
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
-from nbagent.tools.effects import exits_kernel
+from nbagent.tools.effects import effects, in_words, kind_of
 from nbagent.tools.results import output_blocks
 
 
 def tools(kernel: Kernel, *, timeout: float | None) -> list[Tool]:
     """Return `run_python`, with a time limit in seconds for each call (None: no limit)."""
 
-    @tool(kind=_kind, subject="code", title=_title, preview=_preview, exact=True)
+    def kind(given: Json) -> Kind:
+        return kind_of(given["code"], Kind.SCRATCH, kernel.namespace())
+
+    def title(given: Json) -> str:
+        return _look(given["code"]) + in_words(effects(given["code"], kernel.namespace()))
+
+    @tool(kind=kind, subject="code", title=title, preview=_preview, exact=True)
     async def run_python(_call: Call, code: str) -> Result:
         """Run Python in the notebook's kernel to look at something, and return what it prints and its last value.
 
@@ -45,12 +51,8 @@ def ran_result(ran: Ran, *, cells: tuple[str, ...] = ()) -> Result:
     return dataclasses.replace(result, cells=cells) if cells else result
 
 
-def _kind(given: Json) -> Kind:
-    return Kind.PROTECTED if exits_kernel(given["code"]) else Kind.SCRATCH
-
-
-def _title(given: Json) -> str:
-    lines = [line for line in given["code"].splitlines() if line.strip()]
+def _look(code: str) -> str:
+    lines = [line for line in code.splitlines() if line.strip()]
     return f"look: {lines[0].strip()[:80]}" + (" …" if len(lines) > 1 else "") if lines else "look"
 
 

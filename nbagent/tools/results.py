@@ -22,6 +22,7 @@ from nbagent.core.messages import Block, Json, clean, image_block, text_block
 from nbagent.core.ports import Output
 from nbagent.core.tools import Call, Result, Tool
 from nbagent.tools.hints import hint
+from nbagent.tools.secrets import mask
 
 _KEEP = 20_000_000  # characters of all full texts that a store keeps; the oldest go first
 _LONG_SIDE = 1568  # pixels: the API scales larger images down anyway
@@ -74,7 +75,10 @@ class ResultStore:
 
 
 def capped(tool: Tool, store: ResultStore, limit: int = 12_000) -> Tool:
-    """Return `tool` with every text block of its results cut to about `limit` characters and kept whole in `store`."""
+    """Return `tool` with every text block of its results cut to about `limit` characters and kept whole in `store`.
+
+    Tokens of known shapes (`secrets.mask`) are taken out first, so that the store has none either.
+    """
 
     async def function(call: Call, **given: Any) -> Result:
         result = Result.of(await tool.function(call, **given))
@@ -85,7 +89,11 @@ def capped(tool: Tool, store: ResultStore, limit: int = 12_000) -> Tool:
 
 def _cap(block: Block, store: ResultStore, limit: int) -> Block:
     text = block.get("text")
-    if block.get("type") != "text" or not isinstance(text, str) or len(text) <= limit:
+    if block.get("type") != "text" or not isinstance(text, str):
+        return block
+    if (masked := mask(text)) != text:
+        text, block = masked, {**block, "text": masked}
+    if len(text) <= limit:
         return block
     head, left_out, tail = _cut(text, limit)
     ref = store.keep(text)

@@ -14,8 +14,9 @@ from typing import Any
 from nbagent.core.errors import ToolError
 from nbagent.core.ports import Kernel
 from nbagent.core.tools import Call, Kind, Tool, tool
-from nbagent.tools.describe import FRAMES, brief, label_of, names_of, safely, type_name
+from nbagent.tools.describe import FRAMES, brief, brief_of, label_of, names_of, safely, type_name
 from nbagent.tools.details import SAMPLE_FOR_COUNTS, details, of_rows
+from nbagent.tools.secrets import HIDDEN, secret_name
 
 _POLARS = "polars.dataframe.frame.DataFrame"
 _VALUES = 10
@@ -49,7 +50,7 @@ def tools(kernel: Kernel) -> list[Tool]:
         namespace = kernel.namespace()
         if name not in namespace:
             raise ToolError(_unknown("variable", name, list(namespace)))
-        return details(namespace[name]) if column is None else _column(name, namespace[name], column)
+        return details(namespace[name], name) if column is None else _column(name, namespace[name], column)
 
     return [list_variables, inspect_variable]
 
@@ -66,7 +67,7 @@ def describe_all(namespace: Mapping[str, Any], pattern: str = "*", limit: int = 
         there = list(namespace)[-_NAMES_TOLD:]
         return f"no variable matches {pattern!r}; there are: {', '.join(there)}"
     shown = names[-max(1, limit) :]
-    lines = [f"{name}: {brief(namespace[name])}" for name in shown]
+    lines = [f"{name}: {brief_of(name, namespace[name])}" for name in shown]
     if len(shown) < len(names):
         lines.insert(0, f"the last {len(shown):,} of {len(names):,} variables (use pattern to see others):")
     return "\n".join(lines)
@@ -91,6 +92,8 @@ def _column(name: str, value: Any, column: str) -> str:
     place = next((i for i, label in enumerate(labels) if column in (label_of(label), _as_text(label))), None)
     if place is None:
         raise ToolError(_unknown(f"column of {name}", column, [_as_text(label) for label in labels]))
+    if secret_name(name) or secret_name(_as_text(labels[place])):
+        return f"column {label_of(labels[place])}, {len(value):,} rows; values: {HIDDEN}"
     data = value.iloc[:, place] if kinds & FRAMES else value[labels[place]]
     return safely(lambda: _column_details(data, label_of(labels[place]), len(value)))
 

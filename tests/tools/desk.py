@@ -18,9 +18,10 @@ class EchoKernel:
     def __init__(self):
         self.ran = []
         self.answers = {}
+        self.names = {}
 
     def namespace(self):
-        return {}
+        return self.names
 
     async def run(self, code, *, emit, timeout):
         self.ran.append(code)

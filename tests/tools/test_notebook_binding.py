@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -150,6 +152,38 @@ async def test_kinds_follow_what_a_call_would_do(desk):
     desk.user_edit("end", "exit()")
     await desk.call("read_cell", cell="end")
     assert kind("run_cell", cell="end") is Kind.PROTECTED
+
+
+async def test_code_that_would_run_and_reach_beyond_the_notebook_is_asked_about_in_plain_words(desk):
+    await desk.call("read_notebook")
+    for name, arguments, title in (
+        ("add_cell", {}, "add and run a code cell (deletes files, shell)"),
+        ("edit_cell", {"cell": "load", "run": True}, "edit and run In[3] (deletes files, shell)"),
+    ):
+        arguments["source"] = "```\n!rm x\n```"
+        assert desk.call.kind(name, **arguments) is Kind.RISKY_CODE
+        assert desk.call.title(name, **arguments) == title
+        arguments["run"] = False
+        assert desk.call.kind(name, **arguments) is Kind.EDIT_CELL
+        assert "shell" not in desk.call.title(name, **arguments)
+    assert desk.call.kind("add_cell", source="!rm x", cell_type="markdown") is Kind.EDIT_CELL
+    desk.user_edit("end", "sp.run(cmd)")
+    await desk.call("read_cell", cell="end")
+    assert desk.call.kind("run_cell", cell="end") is Kind.RUN_CELL
+    desk.kernel.names["sp"] = subprocess
+    assert desk.call.kind("run_cell", cell="end") is Kind.RISKY_CODE
+    assert desk.call.title("run_cell", cell="end") == "run cell end (shell)"
+
+
+async def test_a_title_is_bound_to_what_runs_like_every_other_question(desk):
+    await desk.call("read_cell", cell="load")
+    desk.call.kind("run_cell", cell="load")
+    desk.user_edit("load", "!rm x")
+    await desk.call("read_cell", cell="load")
+    desk.call.title("run_cell", cell="load")
+    with pytest.raises(NotebookError, match="changed"):
+        await desk.call.carry_out("run_cell", cell="load")
+    assert desk.kernel.ran == []
 
 
 async def test_a_rule_for_a_cell_that_does_not_run_never_fits_one_that_runs(desk):

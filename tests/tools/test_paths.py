@@ -107,6 +107,17 @@ GUARDED = [
     ".mcp.json",
     ".git./x",
     ".git::$INDEX/x",
+    "pyproject.toml",
+    "sub/PyProject.toml",
+    "ipython_config.py",
+    "ipython_kernel_config.py",
+    "jupyter_server_config.py",
+    "jupyter_lab_config.json",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "lib/extra.pth",
+    ".pre-commit-config.yaml",
+    ".envrc",
 ]
 SECRET = [".env", ".env.local", "sub/.ENV", ".npmrc", "id_rsa", "server.pem", "a.key", ".ssh/config", ".netrc"]
 
@@ -118,7 +129,10 @@ async def test_what_can_run_something_or_holds_keys_is_protected_from_writes(cal
     assert call.kind("read_file", path=path) is (Kind.PROTECTED if path in SECRET else Kind.READ)
 
 
-@pytest.mark.parametrize("path", ["a.txt", "git/config", "environment.yml", ".gitignore", "sub/keys.py", "my.env.txt"])
+@pytest.mark.parametrize(
+    "path", ["a.txt", "git/config", "environment.yml", ".gitignore", "sub/keys.py", "my.env.txt", "my_pyproject.toml",
+    "Makefile", "conftest.py", "jupyter_notes.py", "customize.py", "model.pt"],
+)  # fmt: skip
 def test_other_files_are_not(call, path):
     assert call.kind("write_file", path=path, content="x") is Kind.WRITE_FILE
 
