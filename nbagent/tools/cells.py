@@ -38,9 +38,9 @@ class Seen:
         self.cells[cell.id] = cell
 
     def label(self, cell_id: str) -> str:
-        """Return how people know a cell: In[n], or its id if it has not run."""
+        """Return how people know a cell: In[n], or the start of its id if it has not run."""
         cell = self.cells.get(cell_id.strip())
-        return f"In[{cell.number}]" if cell and cell.number is not None else f"cell {cell_id}"
+        return f"In[{cell.number}]" if cell and cell.number is not None else f"cell {cell_id.strip()[:8]}"
 
     def end_of_chain(self, cells: Sequence[Cell], anchor: str) -> str:
         """Return the last of the cells that stand right after `anchor` and were inserted there before, or `anchor`."""

@@ -74,6 +74,10 @@ def _lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
+_PROSE = re.compile(r"[^\W\d_]+[ ,]")
+"""The first word of a line of prose."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """What a piece of text changed: `html` of blocks that are finished now; the open tail was appended to by `added`.
@@ -110,6 +114,8 @@ class MarkdownStream:
         text = _lines(text.removesuffix("\r"))
         self._tail += text
         end = self._tail.rfind("\n") + 1
+        if begun := _PROSE.match(self._tail, end):  # an open line that can't become a mark of the block before it
+            end = begun.end()
         # Parsing again only after the tail has grown by an eighth keeps one huge block (a long fence) linear.
         if end <= self._tried or end - self._tried < self._tried // 8:
             return Step(added=text)
