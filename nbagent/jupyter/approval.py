@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from nbagent.core.ports import Answered, Approval, Question
+from nbagent.core.shown import rule_words, visible_plain
 from nbagent.jupyter.interrupts import reading
 
 T = TypeVar("T")
@@ -179,8 +179,8 @@ class TypedApprover:
 
     async def question(self, question: Question) -> str:
         """Show the question with numbered choices and return the choice, or what was written."""
-        lines = [visible(question.text)]
-        lines += [f"  {n}. {visible(choice)}" for n, choice in enumerate(question.choices, 1)]
+        lines = [visible_plain(question.text)]
+        lines += [f"  {n}. {visible_plain(choice)}" for n, choice in enumerate(question.choices, 1)]
         self._write("\n".join(lines))
         typed = self._line("Your answer: ") or ""
         if typed.isdecimal() and 1 <= int(typed) <= len(question.choices):
@@ -198,36 +198,23 @@ class TypedApprover:
             return None
 
 
-def visible(text: str) -> str:
-    """Return `text` with every control, bidi and other unseen character written out, e.g. `⟨U+202E⟩`.
-
-    Line ends and tabs stay; plain spaces too. What a person approves must be what they see.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c if c in "\n\t" or _is_seen(c) else f"⟨U+{ord(c):04X}⟩" for c in text)
-
-
-def _is_seen(character: str) -> bool:
-    kind = unicodedata.category(character)
-    return character == " " or kind not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
-
-
 def _card(approval: Approval) -> list[str]:
-    lines = ["", f"{visible(approval.title)}  [{visible(approval.tool)}]", visible(approval.why)]
+    lines = ["", f"{visible_plain(approval.title)}  [{visible_plain(approval.tool)}]", visible_plain(approval.why)]
     preview = approval.preview
     if preview.kind == "diff":
         lines += _bordered(preview.old, "- ") + _bordered(preview.body, "+ ")
     elif preview.kind != "none":
         lines += _bordered(preview.body, "│ ")
     else:
-        lines += [f"│ {visible(key)} = {visible(repr(value))}" for key, value in approval.input.items()]
+        lines += [f"│ {visible_plain(key)} = {visible_plain(repr(value))}" for key, value in approval.input.items()]
     if approval.notebook:
-        lines.append(f"in {visible(approval.notebook)}")
+        lines.append(f"in {visible_plain(approval.notebook)}")
     if approval.offers:
-        lines.append(f"a would keep the rule: {visible(approval.offers[0])}")
+        rule = approval.offers[0]
+        lines.append(f"a = yes, and from now on: {visible_plain(rule_words(rule, approval.offers, preview.kind))}")
+        lines.append(f"    {visible_plain(rule)}")
     return [line for line in lines if line or line is lines[0]]
 
 
 def _bordered(text: str, mark: str) -> list[str]:
-    return [mark + visible(line) for line in text.split("\n")] if text else []
+    return [mark + visible_plain(line) for line in text.split("\n")] if text else []

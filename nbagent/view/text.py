@@ -9,11 +9,11 @@ import re
 import unicodedata
 from html import escape as _escape
 
+from nbagent.core.shown import UNUSUAL, code_of, is_hidden, visible_plain
+
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]"
 )
-_UNUSUAL = re.compile(r"[^\x20-\x7e\n\t]")
-_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\u2800")
 
 
 def escape(text: str) -> str:
@@ -26,28 +26,9 @@ def without_ansi(text: str) -> str:
     return _ANSI.sub("", text) if "\x1b" in text or "\x9b" in text else text
 
 
-def is_hidden(char: str, *, spaces: bool = True) -> bool:
-    """Tell whether a character cannot be seen as itself: controls, bidi and format marks, fillers, odd spaces.
-
-    `spaces`: whether unusual spaces (no-break, thin) count, as they do in code.
-    """
-    if char in "\n\t ":
-        return False
-    category = unicodedata.category(char)
-    if category == "Zs":
-        return spaces
-    selector = 0xFE00 <= ord(char) <= 0xFE0E or 0xE0100 <= ord(char) <= 0xE01EF
-    return category[0] == "C" or category in {"Zl", "Zp"} or selector or char in _BLANK_LETTERS
-
-
-def visible_plain(text: str, *, spaces: bool = True) -> str:
-    """Return `text` with each hidden character replaced by its code, as ⟨U+202E⟩."""
-    return _UNUSUAL.sub(lambda m: _code(m[0]) if is_hidden(m[0], spaces=spaces) else m[0], text)
-
-
 def visible(text: str, mark: str, *, spaces: bool = True) -> str:
     """Return `text` as HTML with each hidden character shown as its code; `mark` is the attribute of those spans."""
-    if not _UNUSUAL.search(text):
+    if not UNUSUAL.search(text):
         return escape(text)
 
     def show(match: re.Match[str]) -> str:
@@ -55,13 +36,9 @@ def visible(text: str, mark: str, *, spaces: bool = True) -> str:
         if not is_hidden(char, spaces=spaces):
             return char
         name = escape(unicodedata.name(char, "control character"))
-        return f'<span {mark} title="{name}">{_code(char)}</span>'
+        return f'<span {mark} title="{name}">{code_of(char)}</span>'
 
-    return _UNUSUAL.sub(show, escape(text))
-
-
-def _code(char: str) -> str:
-    return f"⟨U+{ord(char):04X}⟩"
+    return UNUSUAL.sub(show, escape(text))
 
 
 def plain_output(text: str) -> str:

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from nbagent.core.ports import Answered, Approval, Preview, Question
-from nbagent.jupyter.approval import DEAD_TIME, PersonApprover, PolicyApprover, TypedApprover, visible
+from nbagent.jupyter.approval import DEAD_TIME, PersonApprover, PolicyApprover, TypedApprover
 
 YES = Answered(approved=True)
 
@@ -218,12 +218,12 @@ async def test_where_nothing_can_be_typed_it_denies_and_stays_denying(error):
     assert await approver.question(Question("q", "Which?")) == ""
 
 
-async def test_the_card_shows_exactly_what_will_run_with_hidden_characters_visible():
+async def test_the_card_shows_exactly_what_will_run_with_hidden_characters_visible_plain():
     approver, shown = typed("n")
     await approver.ask(approval(body="ok = 1\n\x1b[2Jevil\u202e()\r#\u200b", notebook="a.ipynb"))
     text = "\n".join(shown)
     assert "│ ok = 1\n│ ⟨U+001B⟩[2Jevil⟨U+202E⟩()⟨U+000D⟩#⟨U+200B⟩" in text
-    assert "rule: run_cell" in text
+    assert "every call of run_cell from now on, whatever it is given (this session)\n    run_cell" in text
     assert "a.ipynb" in text
 
 
@@ -231,8 +231,3 @@ async def test_a_typed_number_chooses():
     approver, _ = typed("2", "7", "something else")
     question = Question("q", "Which?", ("first", "second"))
     assert [await approver.question(question) for _ in range(4)] == ["second", "7", "something else", ""]
-
-
-def test_visible_leaves_ordinary_text_alone():
-    assert visible("naïve 日本語 😀\n\tx = 1") == "naïve 日本語 😀\n\tx = 1"
-    assert visible("a\u00a0b\u2028c\u2066d\ud800") == "a⟨U+00A0⟩b⟨U+2028⟩c⟨U+2066⟩d⟨U+D800⟩"
