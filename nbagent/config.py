@@ -82,7 +82,10 @@ def load(folder: Path, environment: Mapping[str, str], *more: Mapping[str, Any])
     if (own := own_file()).is_file():
         settings = _merge(settings, _toml(own), str(own))
     if (project := _project_file(folder)) is not None:
-        table = _toml(project).get("tool", {}).get("nbagent", {})
+        tool = _toml(project).get("tool", {})
+        table = tool.get("nbagent", {}) if isinstance(tool, dict) else {}
+        if not isinstance(table, dict):
+            raise ConfigError(f"{project}: [tool.nbagent] must be a table of settings, not {table!r}.")
         ignored = _too_wide(table, settings, str(project))
         allowed = {key: value for key, value in table.items() if _key(key) not in ignored}
         named = tuple(f"{project}: {_key(key)} = {table[key]!r}" for key in table if _key(key) in ignored)
@@ -149,9 +152,13 @@ def _merge(settings: Settings, source: Mapping[str, Any], where: str) -> Setting
         if value is None:
             continue
         if key in _RULES:
-            texts = [value] if isinstance(value, str) else list(value)
+            texts = [value] if isinstance(value, str) else value
+            if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+                raise ConfigError(f"{where}: {key} = {value!r} must be a list of rules, e.g. ['shell'].")
             changes[key] = (*getattr(settings, key), *texts)
-        elif key == "prompt" and isinstance(value, Mapping):
+        elif key == "prompt":
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{where}: prompt = {value!r} must be a table of parts, e.g. prompt.cells = '…'.")
             changes[key] = {**settings.prompt, **{str(k): str(v) for k, v in value.items()}}
         elif key in _TYPES:
             changes[key] = _typed(key, value, where)
@@ -168,6 +175,9 @@ def _typed(key: str, value: Any, where: str) -> Any:
     kind = _TYPES[key]
     if kind is Mode and value == "auto":  # a classifier decides: there is none here
         return Mode.DEFAULT
+    if kind is str and not isinstance(value, str):
+        raise ConfigError(f"{where}: {key} = {value!r} is not text.")
+    made: Any
     try:
         made = kind(value)
     except (TypeError, ValueError):

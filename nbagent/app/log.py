@@ -21,6 +21,8 @@ class LogFile(logging.FileHandler):
         path = Path(self.baseFilename)
         try:
             private_folder(path.parent)
+            if path.is_symlink():
+                return io.StringIO()
             return super()._open()
         except OSError:
             return io.StringIO()

@@ -115,7 +115,7 @@ _SAME = (
     "(From the runtime, not the person:) This was the same call with the same result as before; you have that result. "
     "Take the next step with another call, for example write the code for it, or answer with what you know."
 )
-_GO_ON, _STOP = "Go on", "Stop"
+_GO_ON, _STOP = "Go on", "End the run"
 _LAST_WARNING = 3
 
 

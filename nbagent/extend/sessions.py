@@ -5,6 +5,7 @@ Knows nothing of the loop; it is the file host of the store port.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from nbagent.core.messages import Json
 
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 FOLDER = Path(".nbagent") / "sessions"
 
 
@@ -22,9 +24,15 @@ def new_session_id() -> str:
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder under `.nbagent`, and keep all of `.nbagent` out of git: sessions hold data. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Make a folder under `.nbagent`, and keep all of `.nbagent` out of git: sessions hold data.
+
+    Raises OSError, also where a link would lead out of `.nbagent`: the folder may be somebody else's.
+    """
     root = next((place for place in (folder, *folder.parents) if place.name == ".nbagent"), folder)
+    for place in (root, folder):
+        if place.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link", str(place))
+    folder.mkdir(parents=True, exist_ok=True)
     ignore = root / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n", "utf-8")
@@ -48,7 +56,7 @@ class JsonlStore:
         line = json.dumps(record, ensure_ascii=False, default=str) + "\n"
         try:
             private_folder(self.path.parent)
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
             try:
                 os.write(handle, line.encode("utf-8", "replace"))
             finally:

@@ -120,3 +120,21 @@ def test_numbers_must_be_finite(tmp_path):
 
 def test_claudes_auto_mode_is_read_as_default(tmp_path):
     assert load(tmp_path, {}, {"mode": "auto"}).mode is Mode.DEFAULT
+
+
+@pytest.mark.parametrize(
+    "line", ["ask = 5", "deny = [1]", 'mode = ["bypass"]', "model = 3", 'prompt = "x"', 'max_turns = "x"']
+)
+def test_a_value_of_the_wrong_type_in_a_file_is_a_sentence(tmp_path, line):
+    project(tmp_path, f"[tool.nbagent]\n{line}")
+    with pytest.raises(ConfigError, match=line.split(" ")[0]):
+        load(tmp_path, {})
+
+
+@pytest.mark.parametrize("text", ["tool = 5", "[tool]\nnbagent = 5"])
+def test_a_table_that_is_none_does_no_harm(tmp_path, text):
+    project(tmp_path, text)
+    try:
+        assert load(tmp_path, {}) == Settings()
+    except ConfigError as error:
+        assert "must be a table" in str(error)

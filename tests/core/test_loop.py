@@ -273,10 +273,10 @@ class RawInput(ScriptedModel):
 
 async def test_same_call_and_result_twice_asks_the_person_who_can_stop():
     turns = [[call("look", what="a")] for _ in range(2)]
-    person = Person(replies=["Stop"])
+    person = Person(replies=["End the run"])
     ran = await play(*turns, person=person)
     assert ran.end.reason == Reason.REPEATED
-    assert person.questions[0].choices == ("Go on", "Stop")
+    assert person.questions[0].choices == ("Go on", "End the run")
 
 
 async def test_the_persons_words_reach_a_model_that_goes_in_circles():
@@ -296,7 +296,7 @@ async def test_where_nobody_is_there_a_circle_is_told_at_the_second_and_ended_at
 
 async def test_a_b_a_b_counts_as_a_circle():
     turns = [[call("look", what=w)] for w in "abab"]
-    person = Person(replies=["Stop"])
+    person = Person(replies=["End the run"])
     ran = await play(*turns, person=person)
     assert ran.end.reason == Reason.REPEATED
     assert ran.end.turns == 4
