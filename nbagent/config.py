@@ -181,11 +181,8 @@ def _typed(key: str, value: Any, where: str) -> Any:
     try:
         made = kind(value)
     except (TypeError, ValueError):
-        expected = (
-            f"one of {', '.join(Mode)}"
-            if kind is Mode
-            else {int: "a whole number", float: "a number"}.get(kind, "text")
-        )
+        numbers = "a whole number" if kind is int else "a number"
+        expected = f"one of {', '.join(Mode)}" if kind is Mode else numbers
         raise ConfigError(f"{where}: {key} = {value!r} is not {expected}.") from None
     if kind in {int, float} and not 0 < made < math.inf:
         raise ConfigError(f"{where}: {key} = {value!r} must be a number above 0.")
