@@ -69,7 +69,7 @@ async def test_what_is_wrong_in_the_cell_itself_is_one_line_with_the_nearest_spe
                 "%%agent --modell opus\nhello": ("no option --modell", "Did you mean --model?"),
                 "%%agent --mode bypas\nhello": ("invalid choice: 'bypas'", "bypass"),
                 "%%agent --max-turns many\nhello": ("--max-turns", "'many'"),
-                "%%agent --max-turns 0\nhello": ("max_turns = 0", "more than 0"),
+                "%%agent --max-turns 0\nhello": ("max_turns = 0", "above 0"),
                 "%%agent -m scripted:nothing.here:turns\nhello": ("nothing.here", "cannot be imported"),
                 "%%agent": ("Write what the agent should do",),
                 "%%agent\n": ("Write what the agent should do",),
