@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from nbagent.core.shown import rule_words, visible_plain
 from nbagent.view.code import LIVE, Paint, code_html, diff_html, plain_html
 from nbagent.view.items import (
     OPEN,
@@ -25,7 +26,19 @@ from nbagent.view.items import (
     ThinkingItem,
 )
 from nbagent.view.markdown import to_html
-from nbagent.view.text import clip, count, duration, escape, few_lines, one_line, visible, visible_plain, without_ansi
+from nbagent.view.text import (
+    clip,
+    clip_end,
+    code_marked,
+    count,
+    duration,
+    escape,
+    few_lines,
+    one_line,
+    visible,
+    without_ansi,
+)
+from nbagent.view.words import arguments, brief, cost, spoken
 
 if TYPE_CHECKING:
     from nbagent.core.messages import Block, Json
@@ -55,7 +68,7 @@ def header(view: ViewModel) -> Json:
         "turn": view.turn,
         "max_turns": view.max_turns,
         "tokens": view.usage.total,
-        "cost": view.cost,
+        "cost": cost(view),
         "running": view.ended is None,
         "ended": str(view.ended.reason) if view.ended else "",
         "asking": bool(view.approvals or view.questions),
@@ -139,11 +152,11 @@ def _call(item: CallItem) -> str:
         return f'<div class="nbagent-line">✗ Discarded call of {_said(item.name)}: {_said(item.discarded)}</div>'
     icon, word = STATUS_WORDS.get(item.status, ("?", item.status))
     seconds = "" if item.seconds is None else f" · {duration(item.seconds)}"
-    title = item.title if item.title not in {"", item.name} else ""
+    title, tool = spoken(item.name, item.title)
     head = (
         f'<span class="nbagent-status" data-status="{escape(item.status)}"><span aria-hidden="true">{icon}</span> '
-        f'{escape(word)}</span><span class="nbagent-tool">{_said(item.name)}</span>'
-        f'<span class="nbagent-title">{_said(title.removeprefix(item.name).strip())}</span>'
+        f'{escape(word)}</span><span class="nbagent-title">{_said(title)}</span>'
+        f'<span class="nbagent-tool">{_said(tool)}</span>'
         f'<span class="nbagent-time">{escape(seconds.removeprefix(" · "))}</span>'
     )
     parts = [f'<div class="nbagent-line">{head}</div>']
@@ -175,13 +188,13 @@ def _answer(item: CallItem) -> str:
 
 def _shown_input(item: CallItem) -> str:
     body = preview_html(item.preview)
-    arguments = arguments_html(item.input, item.preview)
+    given = arguments_html(item.input, item.preview, name=item.name, title=item.title)
     if not body:
-        return arguments
+        return given
     text = str(item.preview.get("body", ""))
     label = {"code": "Code", "command": "Command", "diff": "Change"}.get(str(item.preview.get("kind")), "Text")
     size = "" if item.preview.get("kind") == "diff" else f" · {count(text.count(chr(10)) + 1, 'line')}"
-    return arguments + _fold("input", label + size, body, opened=item.status == RUNNING)
+    return given + _fold("input", label + size, body, opened=item.status == RUNNING)
 
 
 def _result(item: CallItem) -> str:
@@ -190,12 +203,19 @@ def _result(item: CallItem) -> str:
     label = "Result" if item.status in {"ok", *OPEN} else "What the model was told"
     sizes = [count(lines, "line")] if texts else []
     sizes += [count(len(images), "image")] if images else []
-    short = item.summary or (one_line(texts[0], 90) if texts else "")
-    head = f'{label} · {", ".join(sizes) or "nothing"} <span class="nbagent-short">{_said(short)}</span>'
-    body = "".join(plain_html(without_ansi(clip(text, OUTPUT_LIMIT))) for text in texts)
-    body += "".join(f'<img class="nbagent-image" alt="image in the result of {_said(item.name)}" src="{src}">'
+    head = f'{label} · {", ".join(sizes) or "nothing"} <span class="nbagent-short">{_said(brief(item, texts))}</span>'
+    failed = item.status == "error"
+    cut = clip_end if failed else clip
+    body = "".join(plain_html(without_ansi(cut(text, OUTPUT_LIMIT))) for text in texts)
+    body += "".join(f'<img class="nbagent-image" alt="{image_alt(item)}" src="{src}">'
                     for src in images)  # fmt: skip
-    return _fold("output", head, f'<div class="nbagent-output">{body}</div>', opened=item.status == "error")
+    end = " nbagent-fromend" if failed else ""  # of a long traceback, the end says what it was
+    return _fold("output", head, f'<div class="nbagent-output{end}"><div>{body}</div></div>')
+
+
+def image_alt(item: CallItem) -> str:
+    """Return the text that stands for an image of a call's result, safe in an attribute."""
+    return escape(visible_plain(one_line(f"Image from: {spoken(item.name, item.title)[0]}", 120), spaces=False))
 
 
 def texts_and_images(content: tuple[Block, ...]) -> tuple[list[str], list[str]]:
@@ -239,22 +259,34 @@ def preview_html(preview: Json, paint: Paint = LIVE) -> str:
             return ""
 
 
-def arguments_html(given: Json, preview: Json, *, whole: bool = False, paint: Paint = LIVE) -> str:
-    """Return the arguments that the preview does not show already; long ones are cut unless `whole`."""
-    shown = (
-        {str(preview.get("body", "")), str(preview.get("old", ""))} if preview.get("kind", "none") != "none" else set()
-    )
+def arguments_html(
+    given: Json, preview: Json, *, name: str, title: str, whole: bool = False, paint: Paint = LIVE
+) -> str:
+    """Return the arguments that preview and title do not say; long ones are cut and folded unless `whole`."""
     separator = " " if paint.styles is None else " · "  # the live view has a stylesheet for the gaps
     rows: list[str] = []
-    for name, value in given.items():
-        if isinstance(value, str) and value.strip() and value in shown:
-            continue
-        text = value if isinstance(value, str) and value.strip() else json.dumps(value, ensure_ascii=False, default=str)
-        text = text if whole else one_line(text, 200)
-        rows.append(f"<span><b>{visible(name, paint.attr('ctl'))}</b> "
-                    f"<code>{visible(text, paint.attr('ctl'))}</code></span>")  # fmt: skip
+    blocks: list[str] = []
+    for key, text in arguments(given, preview, name=name, title=title, whole=whole):
+        label = visible(key, paint.attr("ctl"))
+        if "\n" in text:
+            blocks.append(_argument_block(key, label, text, whole=whole, paint=paint))
+        else:
+            shown = visible(text if whole else one_line(text, 200), paint.attr("ctl"))
+            rows.append(f"<span><b>{label}</b> <code>{shown}</code></span>")
     look = ' class="nbagent-args"' if paint.styles is None else ""
-    return f"<div{look}>{separator.join(rows)}</div>" if rows else ""
+    return (f"<div{look}>{separator.join(rows)}</div>" if rows else "") + "".join(blocks)
+
+
+def _argument_block(key: str, label: str, text: str, *, whole: bool, paint: Paint) -> str:
+    """An argument of several lines, its line breaks kept."""
+    shown = text if whole else clip(text, 6_000)
+    is_code = key in {"source", "code"}
+    body = code_html(shown, "python", paint) if is_code else plain_html(shown, paint, spaces=True)
+    if whole:
+        return f"<div><b>{label}</b>{body}</div>"
+    # the fold of the code that waits is the one of the code that runs, so that it stays as the person left it
+    fold = "input" if is_code else escape(f"argument-{key}")
+    return _fold(fold, f"{'Code' if is_code else label} · {count(text.count(chr(10)) + 1, 'line')}", body)
 
 
 # ── asking, and the end ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -269,14 +301,15 @@ def approval_html(approval: Json) -> str:
     size = f'<div class="nbagent-size">{count(lines, "line")}, all shown: scroll to read</div>' if lines > 20 else ""
     mark = LIVE.attr("ctl")
     tool, title = str(approval.get("tool", "")), str(approval.get("title", ""))
+    why = str(approval.get("why", ""))
     notebook = visible(str(approval.get("notebook") or ""), mark)
     where = f'<span class="nbagent-where"> · in {notebook}</span>' if notebook else ""
+    rows = arguments_html(given if isinstance(given, dict) else {}, shown, name=tool, title=title, whole=True)
     return (
         f'<div class="nbagent-ask"><div class="nbagent-asktitle"><b>Allow this?</b> '
-        f'<span class="nbagent-tool">{visible(tool, mark)}</span> '
-        f"<span>{visible(title.removeprefix(tool).strip(), mark)}</span></div>"
-        f'<div class="nbagent-why">{visible(str(approval.get("why", "")), mark)}{where}</div>'
-        f"{arguments_html(given if isinstance(given, dict) else {}, shown, whole=True)}"
+        f"<span>{visible(title or tool, mark)}</span> "
+        f'<span class="nbagent-tool">{visible("" if title == tool else tool, mark)}</span></div>'
+        f'<div class="nbagent-why">{visible(why[:1].upper() + why[1:], mark)}{where}</div>{rows}'
         f'<div class="nbagent-preview" tabindex="0">{preview_html(shown)}</div>{size}</div>'
     )
 
@@ -296,14 +329,17 @@ def _question(item: QuestionItem) -> str:
 def ended_html(item: EndedItem) -> str:
     """Return the sentence on how the run ended and what to do next."""
     icon = "✓" if item.ended.reason == "end_turn" else "■"
-    step = f'<div class="nbagent-next">{_said(item.ended.next_step)}</div>' if item.ended.next_step else ""
-    said = "<br>".join(_said(line) for line in few_lines(item.ended.sentence).split("\n"))
+    step = f'<div class="nbagent-next">{code_marked(_said(item.ended.next_step))}</div>' if item.ended.next_step else ""
+    said = "<br>".join(code_marked(_said(line)) for line in few_lines(item.ended.sentence).split("\n"))
     return f'<div><b aria-hidden="true">{icon}</b> {said}</div>{step}'
 
 
-def rule_text(rule: str) -> str:
-    """Return the exact text of a rule as HTML."""
-    return f'<code class="nbagent-rule">{visible(rule, LIVE.attr("ctl"))}</code>'
+def rule_html(rule: str, approval: Json) -> str:
+    """Return what a rule offered by `approval` means, in words, and its exact text."""
+    preview, mark = approval.get("preview"), LIVE.attr("ctl")
+    kind = str(preview.get("kind")) if isinstance(preview, dict) else "none"
+    words = rule_words(rule, [str(offer) for offer in approval.get("offers") or ()], kind)
+    return f'<div>{visible(words, mark)}</div><code class="nbagent-rule">{visible(rule, mark)}</code>'
 
 
 def label(text: str, limit: int = 60) -> str:
