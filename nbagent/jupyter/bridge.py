@@ -35,7 +35,7 @@ HELLO_AT = (0.0, 0.5, 1.5, 3.0)
 HELLO_TOTAL = 3.5
 BETTER_PAGE = 0.4
 """Seconds to wait for a page with the right document after one without has answered."""
-CALL_TIMEOUT = 5.0
+CALL_TIMEOUT = 12.0
 
 PAGE_GONE = "the page that shows the notebook does not answer: it was closed, or is still loading"
 CLOSED = "the connection to the notebook's page is closed, because this run has ended"

@@ -26,6 +26,7 @@ OWNER: ContextVar[object | None] = ContextVar("nbagent_owner", default=None)
 """The `Gate` whose code the current context runs: set in the task of the agent's code, inherited by what it starts."""
 
 _REPEAT = 0.5  # seconds between signals to code that catches the first
+_GRACE = 2.0  # seconds that code may take to clean up after a person's interrupt
 _ESCALATE = 3  # from this signal on the code gets SystemExit: `except KeyboardInterrupt: continue` does not hold it
 
 
@@ -40,6 +41,7 @@ class Gate:
         self.timeout = timeout
         self.person = False
         self.timed_out = False
+        self._person_at = 0.0
         self.task: asyncio.Task[Any] | None = None
         self._armed = False
         self._expected = 0  # signals of ours that are on their way
@@ -63,9 +65,8 @@ class Gate:
             return self
         signal.signal(signal.SIGINT, self._handle)
         self._owns_signal = True
-        if self.timeout is not None:
-            self._watchdog = threading.Thread(target=self._watch, name="nbagent-time-limit", daemon=True)
-            self._watchdog.start()
+        self._watchdog = threading.Thread(target=self._watch, name="nbagent-time-limit", daemon=True)
+        self._watchdog.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -86,7 +87,7 @@ class Gate:
         """Let signals raise in the task that runs this block; the block must catch KeyboardInterrupt outside of it."""
         self.task = _current_task()
         if self._passed_on:  # it came before the code did: what it cancelled can't be heard once the code runs
-            self.person = True
+            self.person, self._person_at = True, time.monotonic()
             raise KeyboardInterrupt
         try:
             self._armed = True
@@ -113,11 +114,14 @@ class Gate:
                 self._raise()
 
     def _watch(self) -> None:
-        wait = self.left()
-        while not self._ended.wait(wait):
-            wait = _REPEAT
-            self._expected += 1
-            _signal_main_thread()
+        """Signal when the time is up, and again code that goes on after a signal, of ours or of a person's."""
+        while not self._ended.wait(_REPEAT if (left := self.left()) is None else min(left, _REPEAT)):
+            over = self.left() == 0.0 or self.timed_out
+            if over or (self.person and time.monotonic() - self._person_at > _GRACE):
+                self._expected += 1
+                _signal_main_thread()
+            if over:
+                self._ended.wait(_REPEAT)
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
         __tracebackhide__ = True  # IPython leaves such frames out of tracebacks
@@ -135,8 +139,9 @@ class Gate:
             return
         if ours and not self._armed and _current_task() is self.task:
             return  # it had just ended
-        self.timed_out = self.timed_out or ours
-        self.person = self.person or not ours
+        self.timed_out = self.timed_out or (ours and not self.person)
+        if not ours:
+            self.person, self._person_at = True, time.monotonic()
         if self._hold:
             self._deferred = self._deferred or not self._sent
         else:

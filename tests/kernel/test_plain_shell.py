@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import atexit
 import contextlib
 import io
@@ -76,6 +77,17 @@ async def test_an_interrupt_that_the_code_catches_still_stops_the_agent(shell: I
         await ShellKernel(shell).run(code, emit=lambda _: None, timeout=5)
     assert stop.value.output == "part\n"
     assert shell.user_ns["done"] is True
+
+
+async def test_a_loop_that_catches_every_interrupt_ends_after_one_of_the_persons(shell: InteractiveShell) -> None:
+    code = (
+        "import signal, threading\nend = threading.Event()\nsignal.raise_signal\nfirst = True\nwhile True:\n  try:\n"
+        "    signal.raise_signal(2) if first else end.wait(20)\n  except KeyboardInterrupt:\n    first = False"
+    )
+    began = time.monotonic()
+    with pytest.raises(Interrupted):
+        await ShellKernel(shell).run(code, emit=lambda _: None, timeout=None)
+    assert time.monotonic() - began < 15
 
 
 async def test_two_runs_at_once_wait_for_each_other(shell: InteractiveShell) -> None:
@@ -152,7 +164,7 @@ def test_representations_of_excess_size_are_left_out() -> None:
 
 async def test_the_model_reads_a_syntax_error_without_colours(shell: InteractiveShell) -> None:
     (run_python,) = python_tools(ShellKernel(shell), timeout=5)
-    result = await run_python.run(Call("c", lambda _: None), {"code": "x = 1\ndef f(:"})
+    result = await run_python.run(Call("c", lambda _: None, lambda _: None), {"code": "x = 1\ndef f(:"})
     text = result.content[0]["text"]
     assert result.is_error
     assert "SyntaxError" in text

@@ -166,6 +166,69 @@ function applyPatch(cell, patch) {
   return true;
 }
 
+const SETTLE_MS = 1500; // in which a new output finds its height
+const HANDS = ["wheel", "pointerdown", "keydown", "touchstart"];
+
+/** The drawn cells that show this cell, in every view of this document. @param {SharedNotebook} notebook @param {number} index */
+function drawn(notebook, index) {
+  const [line] = notebook.cells[index]?.getSource().split("\n") ?? [];
+  return [...document.querySelectorAll(`.jp-Notebook .jp-Cell[data-windowed-list-index="${index}"]`)].filter(
+    (node) => node.querySelector(".cm-line")?.textContent === line, // the number alone may be another document's
+  );
+}
+
+/** @param {Element} node @returns {Element} */
+function frameOf(node) {
+  return node.closest(".jp-WindowedPanel-outer") ?? node.closest(".jp-Notebook") ?? document.documentElement;
+}
+
+/** @param {Element} node */
+function inView(node) {
+  const [box, frame] = [node.getBoundingClientRect(), frameOf(node).getBoundingClientRect()];
+  return box.height > 0 && box.bottom > frame.top + 1 && box.top < frame.bottom - 1;
+}
+
+/**
+ * Say which drawn cells must stay in view when the outputs of cell `id` are replaced by something shorter: those whose
+ * output, or a cell that was `added` right below, the person has before their eyes, and who don't write elsewhere.
+ * @param {SharedNotebook} notebook @param {string} id @param {Set<string>} added
+ */
+function watched(notebook, id, added) {
+  const index = indexOf(notebook, id);
+  let last = index;
+  while (added.has(notebook.cells[last + 1]?.getId() ?? "")) last += 1;
+  const active = document.activeElement;
+  const writes = active?.matches(".cm-content") && active.textContent?.trim() ? active : null;
+  return drawn(notebook, index).filter((cell) => {
+    const frame = frameOf(cell);
+    if (writes && frame.contains(writes) && !cell.contains(writes)) return false;
+    const output = cell.querySelector(".jp-Cell-outputWrapper");
+    const below = [...Array(last - index).keys()].flatMap((n) => drawn(notebook, index + 1 + n));
+    return [output, ...below.filter((node) => frame.contains(node))].some((node) => node && inView(node));
+  });
+}
+
+/** Bring the top of a cell's new output into view, and keep it there until it has its height or the person moves.
+ * @param {Element} cell */
+function keepInView(cell) {
+  const output = cell.querySelector(".jp-Cell-outputWrapper");
+  const stop = new AbortController();
+  const show = () => {
+    if (!output || stop.signal.aborted) return;
+    cell.scrollIntoView({ block: "nearest" });
+    const [top, frame] = [output.getBoundingClientRect().top, frameOf(cell).getBoundingClientRect()];
+    if (top < frame.top || top > frame.bottom - 60) output.scrollIntoView({ block: "start" });
+  };
+  const observer = new ResizeObserver(show);
+  if (output) observer.observe(output);
+  observer.observe(cell);
+  stop.signal.addEventListener("abort", () => observer.disconnect());
+  for (const name of HANDS) {
+    document.addEventListener(name, () => stop.abort(), { capture: true, passive: true, once: true, signal: stop.signal });
+  }
+  setTimeout(() => stop.abort(), SETTLE_MS);
+}
+
 function frontEnd() {
   if (document.body?.dataset?.notebook) return "notebook";
   if (document.querySelector(".jp-LabShell")) return "jupyterlab";
@@ -191,6 +254,8 @@ function ownCell(notebook, named) {
  */
 function operations(context, runs, askAgain) {
   const notebook = () => context.model.sharedModel;
+  /** @type {Set<string>} */
+  const added = new Set();
   return {
     ping: () => ({}),
     list: () => ({ cells: notebook().cells.map(describe) }),
@@ -207,6 +272,7 @@ function operations(context, runs, askAgain) {
         const value = { id, cell_type, source, metadata: { trusted: true } };
         notebook().insertCell(placeOf(notebook(), request.anchor), value);
       }
+      added.add(id);
       return { cell: describeById(notebook(), id) };
     },
     edit(request) {
@@ -268,8 +334,10 @@ function operations(context, runs, askAgain) {
     },
     record(request) {
       const cell = codeCellOf(notebook(), request.cell);
+      const seen = watched(notebook(), request.cell, added);
       cell.clearOutputs();
       cell.setOutputs(request.outputs);
+      seen.forEach(keepInView);
       if (request.number !== null) cell.execution_count = request.number; // a save in mid-run would store null
       return {};
     },
