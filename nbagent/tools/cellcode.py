@@ -29,6 +29,7 @@ _AUTOMAGIC = frozenset(
 _HEAD = re.compile(r"%%\s*(!|\w+)(.*)")
 _ESCAPED = re.compile(r"\s*(?:(?P<target>[\w.,\s\[\]'\"*()]+)=\s*)?(?P<mark>!!?|%)(?P<rest>.*)\Z", re.DOTALL)
 _MAGIC = re.compile(r"%?\s*(\w+)\s*(.*)\Z", re.DOTALL)
+_COMMAND = re.compile(r"(?:^|\s)!(?!=)(.*)", re.DOTALL)
 _AUTOCALL = re.compile(r"\s*(?P<mark>[,;/])(?P<name>[A-Za-z_][\w.]*)\s*(?P<rest>.*)\Z")
 _HELP = re.compile(r"\s*(?:\?{1,2}\s*[\w.*%]+|[\w.*%\[\]'\"]+\?{1,2})\s*;?\s*\Z")
 _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d+\]:|   \.{3,}:)(?: |$)", re.MULTILINE)
@@ -61,7 +62,7 @@ def split(code: str) -> Parts:
     parts = Parts()
     body = _cell_magics(code, parts)
     if _is_automagic(body):
-        parts.magics.append(_magic(body.strip()))
+        _note(parts, *_magic(body.strip()))
         body = ""
     parts.tree = parse(body)
     if parts.tree is None:
@@ -80,9 +81,16 @@ def _cell_magics(code: str, parts: Parts) -> str:
             return ""
         if name in _TEXT_CELLS:
             return ""
-        parts.magics.append((name, rest))
+        _note(parts, name, rest)
         body = below
     return body
+
+
+def _note(parts: Parts, name: str, rest: str) -> None:
+    """Remember a magic, and the command that it runs, as in `%time !ls`."""
+    parts.magics.append((name, rest))
+    if (command := _COMMAND.search(rest)) and not python_of(rest):
+        parts.shell.append(command[1])
 
 
 def _is_automagic(body: str) -> bool:
@@ -111,7 +119,7 @@ def _lines(body: str, parts: Parts) -> str:
                 python.append(f"{indent}pass")
             else:
                 name, rest = _magic(found["rest"])
-                parts.magics.append((name, rest))
+                _note(parts, name, rest)
                 python.append(indent + (python_of(rest) or "pass"))
         elif found := _AUTOCALL.match(line):
             given = found["rest"] if found["mark"] == "/" else repr(found["rest"])
