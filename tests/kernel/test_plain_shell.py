@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import atexit
 import contextlib
 import io
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
