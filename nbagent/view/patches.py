@@ -11,10 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from nbagent.core.shown import visible_plain
 from nbagent.view.html import item_html, text_html
 from nbagent.view.items import WRITING, CallItem, Item, TextItem, ThinkingItem
 from nbagent.view.markdown import MarkdownStream, Step
-from nbagent.view.text import count, visible_plain
+from nbagent.view.text import count
 
 if TYPE_CHECKING:
     from nbagent.core.messages import Json

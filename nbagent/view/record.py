@@ -9,23 +9,25 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from nbagent.core.events import Reason
+from nbagent.core.shown import visible_plain
 from nbagent.view.code import RECORD, code_html, plain_html
-from nbagent.view.html import STATUS_WORDS, arguments_html, preview_html, texts_and_images
+from nbagent.view.html import STATUS_WORDS, arguments_html, image_alt, preview_html, texts_and_images
 from nbagent.view.items import CallItem, Item, NoteItem, QuestionItem, RetryItem, TextItem, ThinkingItem
 from nbagent.view.markdown import to_html
 from nbagent.view.text import (
     clip,
+    clip_end,
+    code_marked,
     count,
     duration,
     escape,
     few_lines,
-    money,
     one_line,
     plain_output,
-    tokens,
-    visible_plain,
     without_ansi,
 )
+from nbagent.view.words import error_line, facts, in_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,17 +69,19 @@ def _answer(view: ViewModel) -> tuple[str, str]:
 
 
 def _facts(view: ViewModel) -> list[str]:
-    turns = view.ended.turns if view.ended is not None else view.turn
-    facts = [one_line(view.model, 80), count(turns, "turn"), f"{tokens(view.usage.total)} tokens"]
-    if view.cost is not None:
-        facts.append(money(view.cost))
-    return [visible_plain(fact, spaces=False) for fact in [*facts, duration(view.at)] if fact]
+    said = [one_line(view.model, 80), *facts(view), duration(view.at)]
+    return [visible_plain(fact, spaces=False) for fact in said if fact]
 
 
 def _ending(view: ViewModel) -> tuple[str, str]:
     if view.ended is None:
         return "This run was cut off; nothing of it goes on.", ""
     return few_lines(view.ended.sentence), few_lines(view.ended.next_step)
+
+
+def _failed(view: ViewModel) -> bool:
+    """Whether the ending is an error's text, of several sentences with commands, and not one short sentence."""
+    return view.ended is not None and view.ended.reason == Reason.ERROR
 
 
 def _calls(view: ViewModel) -> list[CallItem]:
@@ -87,9 +91,11 @@ def _calls(view: ViewModel) -> list[CallItem]:
 def _line(item: CallItem) -> str:
     """One call on one plain line."""
     icon, word = STATUS_WORDS.get(item.status, ("?", item.status))
-    title = item.title.removeprefix(item.name).strip()
     seconds = "" if item.seconds is None else f" · {duration(item.seconds)}"
-    return visible_plain(one_line(f"{icon} {word}: {item.name} {title}", 160), spaces=False) + seconds
+    error = error_line(texts_and_images(item.content)[0]) if item.status == "error" else ""
+    error = f" · {plain_output(one_line(error, 160))}" if error else ""
+    said = one_line(f"{icon} {word}: {in_one(item.name, item.title)}", 160)
+    return visible_plain(said, spaces=False) + seconds + error
 
 
 # ── HTML ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -104,17 +110,18 @@ def _html(view: ViewModel) -> str:
         parts.append(f"<blockquote>{_words(clip(view.prompt.strip(), PROMPT_LIMIT))}</blockquote>")
     if answer.strip():
         parts.append(f"<div>{to_html(clip(answer, ANSWER_LIMIT), RECORD)}</div>")
-    ending = "<br>".join(escape(line) for line in sentence.split("\n"))
-    parts.append(f"<p><b>{ending}</b>" + (f"<br>{escape(next_step)}</p>" if next_step else "</p>"))
-    facts = f"<p><small>{escape(' · '.join(_facts(view)))}</small></p>"
+    ending = "<br>".join(code_marked(escape(line)) for line in sentence.split("\n"))
+    ending = ending if _failed(view) else f"<b>{ending}</b>"
+    parts.append(f"<p>{ending}" + (f"<br>{code_marked(escape(next_step))}</p>" if next_step else "</p>"))
+    facts_line = f"<p><small>{escape(' · '.join(_facts(view)))}</small></p>"
     steps = [item for item in view.items if item.key != answer_key]
-    room = TOTAL_LIMIT - sum(len(part) for part in parts) - len(facts) - 1_000
+    room = TOTAL_LIMIT - sum(len(part) for part in parts) - len(facts_line) - 1_000
     shown = _steps(steps, room)
     if shown:
         cells = len({cell for call in calls for cell in call.cells})
         label = "Steps: " + ", ".join([count(len(calls), "call"), *([count(cells, "cell")] if cells else [])])
         parts.append(f"<details><summary>{label}</summary>{''.join(shown)}</details>")
-    return "".join([*parts, facts, "</div>"])
+    return "".join([*parts, facts_line, "</div>"])
 
 
 def _words(text: str) -> str:
@@ -190,14 +197,18 @@ def _call(item: CallItem, images: list[str]) -> str:
         text += f", rule kept: {one_line(item.answer.rule, 300)}" if item.answer.rule else ""
         text += f": {one_line(item.answer.words, 600)}" if item.answer.words else ""
         parts.append(f"<p><small>{_words(text)}</small></p>")
-    parts += [arguments_html(item.input, item.preview, paint=RECORD), _preview(item.preview)]
+    parts += [
+        arguments_html(item.input, item.preview, name=item.name, title=item.title, paint=RECORD),
+        _preview(item.preview),
+    ]
     texts, _ = texts_and_images(item.content)
     if texts:
         parts.append("<small>Result</small>")
-    parts += [plain_html(without_ansi(clip(text, OUTPUT_LIMIT)), RECORD) for text in texts]
+    cut = clip_end if item.status == "error" else clip
+    parts += [plain_html(without_ansi(cut(text, OUTPUT_LIMIT)), RECORD) for text in texts]
     for uri in images:
         parts.append(
-            f'<img alt="image in the result" style="max-width:100%" src="{uri}">'
+            f'<img alt="{image_alt(item)}" style="max-width:100%" src="{uri}">'
             if uri
             else "<p><i>An image was left out of this record: it is too big.</i></p>"
         )
@@ -237,8 +248,9 @@ def _markdown(view: ViewModel) -> str:
     sentence, next_step = _ending(view)
     answer = neutral_markdown(clip(_answer(view)[0].strip(), ANSWER_LIMIT))
     prompt = _markdown_words(clip(view.prompt.strip(), PROMPT_LIMIT)).replace("\n", "\n> ")
-    ending = "  \n".join(f"**{_markdown_words(line)}**" for line in sentence.split("\n"))
-    parts = [f"> {prompt}" if prompt else "", answer, f"{ending} {_markdown_words(next_step)}"]
+    bold = "" if _failed(view) else "**"
+    ending = "  \n".join(f"{bold}{_markdown_sentence(line)}{bold}" for line in sentence.split("\n"))
+    parts = [f"> {prompt}" if prompt else "", answer, f"{ending} {_markdown_sentence(next_step)}"]
     parts += ["\n".join(f"- {_markdown_words(line)}" for line in _step_lines(view))]
     parts += [f"*{_markdown_words(' · '.join(_facts(view)))}*"]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
@@ -247,6 +259,12 @@ def _markdown(view: ViewModel) -> str:
 def _markdown_words(text: str) -> str:
     """Plain words inside Markdown."""
     return re.sub(r"([\\`*_{}\[\]#|~$!])", r"\\\1", plain_output(text).replace("&", "&amp;").replace("<", "&lt;"))
+
+
+def _markdown_sentence(line: str) -> str:
+    """A sentence of ours: what stands in backticks stays code."""
+    parts = re.split(r"(`[^`<>&\\]+`)", line)
+    return "".join(part if n % 2 else _markdown_words(part) for n, part in enumerate(parts))
 
 
 def _plain(view: ViewModel) -> str:

@@ -10,10 +10,12 @@ import difflib
 from typing import TYPE_CHECKING
 
 from nbagent.core import events as ev
+from nbagent.core.shown import visible_plain
 from nbagent.view.fold import ViewModel, fold
 from nbagent.view.html import STATUS_WORDS
 from nbagent.view.items import CallItem
-from nbagent.view.text import clip, count, duration, few_lines, money, one_line, plain_output, tokens, visible_plain
+from nbagent.view.text import clip, clip_end, count, duration, few_lines, one_line, plain_output
+from nbagent.view.words import arguments, facts, in_one
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,9 +41,10 @@ class TerminalView:
         self.view = fold(self.view, event)
         match event:
             case ev.RunStarted():
-                self._line(
-                    f"{plain_output(event.model)} · {plain_output(event.mode)} · up to {event.max_turns} turns", "dim"
-                )
+                limit = f"up to {count(event.max_turns, 'turn')}"
+                self._line(f"{plain_output(event.model)} · {plain_output(event.mode)} · {limit}", "dim")
+            case ev.RequestSent() if self._console.is_terminal:
+                self._line("… waiting for the model", "dim")
             case ev.TextDelta():
                 self._stream(event.text)
             case ev.ThinkingDelta() if not self._thinking:
@@ -94,8 +97,7 @@ class TerminalView:
             self._line(f"  │ {line}", style)
 
     def _started(self, event: ev.CallStarted) -> None:
-        title = event.title.removeprefix(event.name).strip()
-        self._line(f"● {_said(event.name)} {_said(title)}".rstrip(), "cyan")
+        self._line(f"● {_said(in_one(event.name, event.title))}", "cyan")
         asked = any(isinstance(i, CallItem) and i.call_id == event.call_id and i.answer for i in self.view.items)
         if not asked:  # an approval has shown it already
             self._block(clip(_preview(event.preview), OUTPUT_LIMIT), "dim") if _preview(event.preview) else None
@@ -107,24 +109,22 @@ class TerminalView:
         self._line(f"{icon} {word}: {_said(event.name)} · {duration(event.seconds)}{short}", style)
         texts = [str(b.get("text", "")) for b in event.content if b.get("type") == "text"]
         if texts and (event.status != "ok" or not event.summary):
-            self._block(plain_output(clip("\n".join(texts), OUTPUT_LIMIT)), "dim")
+            cut = clip_end if event.status == "error" else clip
+            self._block(plain_output(cut("\n".join(texts), OUTPUT_LIMIT)), "dim")
         if images := sum(b.get("type") == "image" for b in event.content):
             self._block(count(images, "image"), "dim")
 
     def _approval(self, approval: Json) -> None:
         """Everything that the answer is about, nothing cut."""
         tool, title = str(approval.get("tool", "")), str(approval.get("title", ""))
-        self._line(f"? Allow this? {visible_plain(tool)} {visible_plain(title.removeprefix(tool).strip())}", "bold")
+        self._line(f"? Allow this? {visible_plain(in_one(tool, title))}", "bold")
         if why := str(approval.get("why", "")):
             self._line(f"  {plain_output(why)}", "dim")
-        preview = approval.get("preview")
-        body = _preview(preview) if isinstance(preview, dict) else ""
-        given = approval.get("input")
-        shown = {str(v) for v in preview.values()} if isinstance(preview, dict) and body else set[str]()
-        for name, value in (given if isinstance(given, dict) else {}).items():
-            if str(value) not in shown or not isinstance(value, str):
-                self._line(f"  {visible_plain(str(name))}: {visible_plain(str(value))}")
-        if body:
+        preview, given = approval.get("preview"), approval.get("input")
+        shown: Json = preview if isinstance(preview, dict) else {}
+        for key, text in arguments(given if isinstance(given, dict) else {}, shown, name=tool, title=title, whole=True):
+            self._line(f"  {visible_plain(key)}: {visible_plain(text)}")
+        if body := _preview(shown):
             self._block(body)
 
     def _answered(self, event: ev.ApprovalAnswered) -> None:
@@ -138,9 +138,7 @@ class TerminalView:
         self._line(f"{'✓' if event.reason == 'end_turn' else '■'} {few_lines(event.sentence)}", "bold")
         if event.next_step:
             self._line(f"  {_said(event.next_step)}")
-        cost = "" if self.view.cost is None else f" · {money(self.view.cost)}"
-        facts = f"{count(event.turns, 'turn')} · {tokens(self.view.usage.total)} tokens{cost} · {duration(event.at)}"
-        self._line(facts, "dim")
+        self._line(" · ".join([*facts(self.view), duration(event.at)]), "dim")
 
 
 def _said(text: str) -> str:

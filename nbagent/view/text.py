@@ -11,6 +11,7 @@ from html import escape as _escape
 
 from nbagent.core.shown import UNUSUAL, code_of, is_hidden, visible_plain
 
+_TICKED = re.compile(r"`([^`<>\n]+)`")
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]"
 )
@@ -24,6 +25,11 @@ def escape(text: str) -> str:
 def without_ansi(text: str) -> str:
     """Return `text` without terminal escape sequences."""
     return _ANSI.sub("", text) if "\x1b" in text or "\x9b" in text else text
+
+
+def code_marked(html: str) -> str:
+    """Return HTML of a sentence with what stands in backticks as code."""
+    return _TICKED.sub(r"<code>\1</code>", html)
 
 
 def visible(text: str, mark: str, *, spaces: bool = True) -> str:
@@ -52,6 +58,11 @@ def clip(text: str, limit: int) -> str:
         return text
     head, tail = text[: limit * 2 // 3], text[-(limit // 3) :] if limit >= 3 else ""
     return f"{head}\n… {len(text) - len(head) - len(tail):,} characters left out …\n{tail}"
+
+
+def clip_end(text: str, limit: int) -> str:
+    """Return the last `limit` characters of `text` (of an error, the end says what it was) under a line that says so."""
+    return text if len(text) <= limit else f"… {len(text) - limit:,} characters left out …\n{text[-limit:]}"
 
 
 def one_line(text: str, limit: int = 160) -> str:
@@ -93,4 +104,6 @@ def tokens(number: int) -> str:
 
 def money(cost: float) -> str:
     """Return US dollars; written without a dollar sign, which notebooks would read as the start of a formula."""
-    return f"{cost:.4f} USD" if cost < 0.01 else f"{cost:.2f} USD"
+    if cost == 0:
+        return "0 USD"
+    return f"{max(cost, 0.0001):.4f} USD" if cost < 0.01 else f"{cost:.2f} USD"

@@ -288,7 +288,7 @@ class ApprovalCard:
         for rule in self.offers:
             keep = _button("Keep this rule and approve", "nbagent-keep", self._on(lambda rule=rule: self._keep(rule)))
             self.keeps.append(keep)
-            row = ipywidgets.HBox([keep, ipywidgets.HTML(html.rule_text(rule))])
+            row = ipywidgets.HBox([keep, ipywidgets.HTML(html.rule_html(rule, self._approval))])
             row.add_class("nbagent-rulerow")
             rows.append(row)
         self._ready = self._view.arm(self, self.approve, self.deny, *self.keeps)  # not `allow`: it has the focus

@@ -16,12 +16,13 @@ from nbagent.core import events as ev
 from nbagent.core.events import Reason, State, Status
 from nbagent.core.messages import Usage, text_block
 from nbagent.core.ports import Approval, Preview
+from nbagent.core.shown import is_hidden
 from nbagent.view.code import LIVE, RECORD, code_html, diff_html
 from nbagent.view.fold import fold_all
-from nbagent.view.html import approval_html, image_uri, item_html, question_html, rule_text
+from nbagent.view.html import approval_html, image_uri, item_html, question_html, rule_html
 from nbagent.view.markdown import MarkdownStream, to_html
 from nbagent.view.record import record
-from nbagent.view.text import is_hidden, visible, without_ansi
+from nbagent.view.text import visible, without_ansi
 
 PAYLOADS = [
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", '"><svg onload=alert(1)>', "<iframe src=//evil>",
@@ -122,7 +123,7 @@ def test_no_payload_becomes_anything_but_text(payload):
             "c", payload, payload, {payload: payload}, Preview(kind, payload, "old"), payload, (payload,)
         )
         checked(approval_html(approval.to_json()))
-    checked(question_html(payload) + rule_text(payload))
+    checked(question_html(payload) + rule_html(payload, {"offers": [payload]}))
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

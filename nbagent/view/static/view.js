@@ -7,7 +7,7 @@
  * @typedef {{op: string, key: string, html?: string, tail?: string, text?: string, part?: string}} Operation
  * @typedef {{op: string, seq?: number, ops?: Operation[], elapsed?: number}} Message
  * @typedef {{state: string, activity: string, model: string, mode: string, turn: number, max_turns: number,
- *   tokens: number, cost: number | null, running: boolean, ended: string, asking: boolean, elapsed: number}} Head
+ *   tokens: number, cost: string, running: boolean, ended: string, asking: boolean, elapsed: number}} Head
  * @typedef {{get(name: string): any, on(name: string, f: (...args: any[]) => void): void,
  *   off(name: string, f: (...args: any[]) => void): void, send(content: unknown): void, widget_manager?: any}} Model
  */
@@ -63,9 +63,8 @@ function header(parent) {
       pill.textContent = running ? head.state ?? "Starting…" : head.state || "Done";
       pill.dataset.state = head.asking ? "asking" : (head.state ?? "").toLowerCase();
       activity.textContent = !running || head.activity === head.state ? "" : head.activity ?? "";
-      const cost = typeof head.cost === "number" ? `${head.cost.toFixed(head.cost < 0.01 ? 4 : 2)} USD` : "";
       const turn = head.turn ? `turn ${head.turn}${head.max_turns ? `/${head.max_turns}` : ""}` : "";
-      const parts = [head.model, head.mode, turn, head.tokens ? `${short(head.tokens)} tokens` : "", cost];
+      const parts = [head.model, head.mode, turn, head.tokens ? `${short(head.tokens)} tokens` : "", head.cost];
       facts.replaceChildren(...parts.filter(Boolean).map((part) => {
         const fact = document.createElement("span");
         fact.textContent = part ?? "";

@@ -1,0 +1,102 @@
+"""What is said of a call and of a whole run, in the same words on every surface; plain text, not yet made harmless.
+
+Each fact is said once: what a call's title says is not said again by the tool's name or by an argument. Knows nothing
+of HTML or terminals. Read `spoken` and `arguments`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from nbagent.view.items import CallItem
+from nbagent.view.text import count, money, one_line, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from nbagent.core.messages import Json
+    from nbagent.view.fold import ViewModel
+
+_SECONDS = frozenset({"timeout", "seconds"})
+_ERROR = re.compile(r"[\w.]*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|ExceptionGroup)(?::|$)")
+_ASIDE = re.compile(r"\s*(?:Hint:|\[.*left out)|\s*$")
+
+
+def spoken(name: str, title: str) -> tuple[str, str]:
+    """Return a call's title, and the tool's name where that adds something to it (else "")."""
+    said = title.strip() or name
+    return said, "" if set(_words(name)) <= set(_words(said)) else name
+
+
+def in_one(name: str, title: str) -> str:
+    """Return title and, where it adds something, name of a call as one text."""
+    said, tool = spoken(name, title)
+    return f"{said} [{tool}]" if tool else said
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.lower())
+
+
+def arguments(given: Json, preview: Json, *, name: str, title: str, whole: bool) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each argument that neither preview nor title says already.
+
+    `whole`: for a decision: only what is certain to be said elsewhere is left out.
+    """
+    shown = {str(preview.get("body", "")), str(preview.get("old", ""))} if preview.get("kind", "none") != "none" else ()
+    said = _words(title)
+    for key, value in given.items():
+        if value is None or (isinstance(value, str) and value.strip() and value in shown):
+            continue
+        if name.endswith("_cell") and _says(key, value, said, given):
+            continue
+        if not whole and isinstance(value, str) and (value == "*" or _stands_in(value, title)):
+            continue
+        yield key, _text(key, value)
+
+
+def _says(key: str, value: object, title: list[str], given: Json) -> bool:
+    """Whether the title of a call of a cell tool says an argument: what kind of cell, and whether it is run."""
+    if key == "cell_type":
+        return value in title
+    return key == "run" and (value is ("run" in title) or given.get("cell_type") == "markdown")
+
+
+def _stands_in(value: str, title: str) -> bool:
+    return bool(value.strip()) and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", title) is not None
+
+
+def _text(key: str, value: object) -> str:
+    if isinstance(value, str) and value.strip():
+        return value
+    if key in _SECONDS and isinstance(value, int | float) and not isinstance(value, bool):
+        return f"{value:g} s"
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def error_line(texts: Sequence[str]) -> str:
+    """Return the line that says what went wrong: the last one that names an error, else the last one of all."""
+    lines = [line for text in texts for line in text.splitlines() if not _ASIDE.match(line)]
+    named = next((line for line in reversed(lines) if _ERROR.match(line)), None)
+    return named or (lines[-1].strip() if lines else "")
+
+
+def brief(item: CallItem, texts: Sequence[str]) -> str:
+    """Return a few words on what came of a call: its error, else its summary, else how its result begins."""
+    if item.status == "error" and (error := error_line(texts)):
+        return one_line(error, 200)
+    return item.summary or (one_line(texts[0], 90) if texts else "")
+
+
+def cost(view: ViewModel) -> str:
+    """Return what the run has cost, "" where nothing was used or no price is known."""
+    return money(view.cost) if view.cost is not None and view.usage.total else ""
+
+
+def facts(view: ViewModel) -> list[str]:
+    """Return turns, tokens and cost; what nothing was used of is left out."""
+    turns = view.ended.turns if view.ended is not None else view.turn
+    used = f"{tokens(view.usage.total)} {'token' if view.usage.total == 1 else 'tokens'}" if view.usage.total else ""
+    return [fact for fact in (count(turns, "turn"), used, cost(view)) if fact]
