@@ -49,6 +49,7 @@
 const VERSION = 1;
 const READ_LIMIT = 4_000_000; // characters of outputs in one answer: the server's websocket takes 10 MiB at most
 const ASK_AGAIN_MS = 500;
+const SETTLE_MS = 1500; // in which a new output finds its height
 
 /** A failure that the kernel turns into a sentence by its `code`. */
 class Refusal extends Error {
@@ -166,10 +167,7 @@ function applyPatch(cell, patch) {
   return true;
 }
 
-const SETTLE_MS = 1500; // in which a new output finds its height
-const HANDS = ["wheel", "pointerdown", "keydown", "touchstart"];
-
-/** The drawn cells that show this cell, in every view of this document. @param {SharedNotebook} notebook @param {number} index */
+/** The drawn cells that show a cell of this document. @param {SharedNotebook} notebook @param {number} index */
 function drawn(notebook, index) {
   const [line] = notebook.cells[index]?.getSource().split("\n") ?? [];
   return [...document.querySelectorAll(`.jp-Notebook .jp-Cell[data-windowed-list-index="${index}"]`)].filter(
@@ -178,55 +176,39 @@ function drawn(notebook, index) {
 }
 
 /** @param {Element} node @returns {Element} */
-function frameOf(node) {
-  return node.closest(".jp-WindowedPanel-outer") ?? node.closest(".jp-Notebook") ?? document.documentElement;
-}
+const frameOf = (node) => node.closest(".jp-WindowedPanel-outer, .jp-Notebook") ?? document.documentElement;
 
-/** @param {Element} node */
-function inView(node) {
-  const [box, frame] = [node.getBoundingClientRect(), frameOf(node).getBoundingClientRect()];
-  return box.height > 0 && box.bottom > frame.top + 1 && box.top < frame.bottom - 1;
-}
-
-/**
- * Say which drawn cells must stay in view when the outputs of cell `id` are replaced by something shorter: those whose
- * output, or a cell that was `added` right below, the person has before their eyes, and who don't write elsewhere.
- * @param {SharedNotebook} notebook @param {string} id @param {Set<string>} added
- */
-function watched(notebook, id, added) {
-  const index = indexOf(notebook, id);
+/** The drawn cells whose output, or a cell `added` right below, is before the eyes of a person who does not write elsewhere.
+ * @param {SharedNotebook} notebook @param {number} index @param {Set<string>} added */
+function watched(notebook, index, added) {
   let last = index;
   while (added.has(notebook.cells[last + 1]?.getId() ?? "")) last += 1;
+  const below = notebook.cells.slice(index + 1, last + 1).flatMap((_, n) => drawn(notebook, index + 1 + n));
   const active = document.activeElement;
-  const writes = active?.matches(".cm-content") && active.textContent?.trim() ? active : null;
   return drawn(notebook, index).filter((cell) => {
     const frame = frameOf(cell);
-    if (writes && frame.contains(writes) && !cell.contains(writes)) return false;
-    const output = cell.querySelector(".jp-Cell-outputWrapper");
-    const below = [...Array(last - index).keys()].flatMap((n) => drawn(notebook, index + 1 + n));
-    return [output, ...below.filter((node) => frame.contains(node))].some((node) => node && inView(node));
+    const { top, bottom } = frame.getBoundingClientRect();
+    if (active?.matches(".cm-content") && active.textContent && frame.contains(active) && !cell.contains(active)) return false;
+    return [cell.querySelector(".jp-Cell-outputWrapper"), ...below].some((node) => {
+      const box = node && frame.contains(node) ? node.getBoundingClientRect() : { top: 0, bottom: 0 };
+      return box.bottom > box.top && box.bottom > top && box.top < bottom;
+    });
   });
 }
 
-/** Bring the top of a cell's new output into view, and keep it there until it has its height or the person moves.
- * @param {Element} cell */
+/** Keep the top of a cell's new output in view until that has its height, or the person moves. @param {Element} cell */
 function keepInView(cell) {
   const output = cell.querySelector(".jp-Cell-outputWrapper");
-  const stop = new AbortController();
-  const show = () => {
-    if (!output || stop.signal.aborted) return;
+  const observer = new ResizeObserver(() => {
     cell.scrollIntoView({ block: "nearest" });
-    const [top, frame] = [output.getBoundingClientRect().top, frameOf(cell).getBoundingClientRect()];
-    if (top < frame.top || top > frame.bottom - 60) output.scrollIntoView({ block: "start" });
-  };
-  const observer = new ResizeObserver(show);
-  if (output) observer.observe(output);
-  observer.observe(cell);
-  stop.signal.addEventListener("abort", () => observer.disconnect());
-  for (const name of HANDS) {
-    document.addEventListener(name, () => stop.abort(), { capture: true, passive: true, once: true, signal: stop.signal });
-  }
-  setTimeout(() => stop.abort(), SETTLE_MS);
+    const frame = frameOf(cell).getBoundingClientRect();
+    const top = output?.getBoundingClientRect().top ?? frame.top;
+    if (top < frame.top || top > frame.bottom - 60) output?.scrollIntoView({ block: "start" });
+  });
+  const stop = () => observer.disconnect();
+  for (const node of [cell, output]) if (node) observer.observe(node);
+  for (const name of ["wheel", "pointerdown", "keydown"]) document.addEventListener(name, stop, { capture: true, once: true });
+  setTimeout(stop, SETTLE_MS);
 }
 
 function frontEnd() {
@@ -334,7 +316,7 @@ function operations(context, runs, askAgain) {
     },
     record(request) {
       const cell = codeCellOf(notebook(), request.cell);
-      const seen = watched(notebook(), request.cell, added);
+      const seen = watched(notebook(), indexOf(notebook(), request.cell), added);
       cell.clearOutputs();
       cell.setOutputs(request.outputs);
       seen.forEach(keepInView);
