@@ -69,13 +69,14 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
                 ended = await _run(extension, settings, place, prompt, stop=stop, new=new)
             finally:
                 await place.finish(number)
+            alone = not place.approver.present  # asked before the place closes: then nobody is there any more
     finally:
         extension.stop = None
     assert extension.answer is not None
     if out:
         extension.shell.user_ns[out] = extension.answer
     stopping = {Reason.ERROR, Reason.INTERRUPTED}
-    if not place.approver.present:  # nobody reads why it stopped: the cells below must not run on half a job
+    if alone:  # nobody reads why it stopped: the cells below must not run on half a job
         stopping = set(Reason) - {Reason.END_TURN}
     if ended.reason in stopping:
         raise RunFailed(ended.sentence)

@@ -29,7 +29,8 @@ async def run_endless_code(desk: Desk, line: str = "") -> int:
 
 async def test_stop_ends_synchronous_code_for_the_page_interrupts_the_kernel_itself(desk: Desk) -> None:
     agent = await run_endless_code(desk)
-    assert await desk.seconds(lambda: desk.notebook.click(agent, "Stop")) <= AT_ONCE
+    seconds = await desk.seconds(lambda: desk.notebook.click(agent, "Stop"))
+    assert seconds <= 2 * AT_ONCE  # the page first waits a moment for the kernel to take the click
     await desk.notebook.see(agent, "Stopped by you.")
     await desk.set_env(NBAGENT_MODE=None)
     await desk.works()
