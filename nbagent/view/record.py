@@ -105,7 +105,7 @@ def _html(view: ViewModel) -> str:
     answer, answer_key = _answer(view)
     sentence, next_step = _ending(view)
     calls = _calls(view)
-    parts = ["<div>"]
+    parts = ['<div style="padding-left:.5em">']  # where the text of other outputs begins
     if view.prompt.strip():
         parts.append(f"<blockquote>{_words(clip(view.prompt.strip(), PROMPT_LIMIT))}</blockquote>")
     if answer.strip():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 
 from rich.console import Console
@@ -56,10 +57,22 @@ def test_an_approval_shows_all_of_the_code_and_what_is_hidden_in_it():
     text = shown([event])
     assert text.count("x = 1") == 400
     assert "evil('⟨U+202E⟩')" in text
-    assert "timeout: 5" in text
+    assert "timeout: 5 s" in text
 
 
 def test_on_a_terminal_nothing_is_drawn_twice_or_erased():
     text = shown(penguins(), terminal=True)
     assert "\x1b[2K" not in text
     assert "\x1b[1A" not in text
+
+
+def test_a_person_at_a_terminal_reads_that_the_model_is_awaited_and_a_log_does_not():
+    request = ev.RequestSent(state=State.THINK, turn=1, at=0.0, model="m", new=(), prefix="")
+    assert "… waiting for the model" in shown([request], terminal=True)
+    assert shown([request]) == ""
+
+
+def test_one_is_no_plural():
+    start = penguins()[0]
+    assert "up to 25 turns" in shown([start])
+    assert "up to 1 turn\n" in shown([dataclasses.replace(start, max_turns=1)])

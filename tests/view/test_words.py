@@ -1,0 +1,139 @@
+"""Each fact of a call is said once, in words that mean something to a person."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbagent.core import events as ev
+from nbagent.core.events import Reason, State, Status
+from nbagent.core.messages import Usage, text_block
+from nbagent.view.fold import fold_all
+from nbagent.view.html import approval_html, header, item_html, rule_html
+from nbagent.view.items import CallItem
+from nbagent.view.record import record
+from nbagent.view.text import clip_end, money
+from nbagent.view.words import arguments, error_line, facts, in_one
+
+AT = {"state": State.ACT, "turn": 1, "at": 1.0}
+CODE = {"kind": "code", "body": "x = 1", "old": "", "language": "python"}
+TRACE = "\n".join([*(f"----> {n} deeper()" for n in range(3_000)), "TypeError: can only concatenate str",
+                   "Hint: convert it first."])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "said"),
+    [
+        ("list_variables", "list variables", "list variables"),
+        ("list_variables", "list variables df*", "list variables df*"),
+        ("add_cell", "add and run a code cell", "add and run a code cell"),
+        ("edit_cell", "edit and run In[4]", "edit and run In[4] [edit_cell]"),
+        ("write_file", "write_file data/x.csv", "write_file data/x.csv"),
+        ("run_python", "look: df.head()", "look: df.head() [run_python]"),
+        ("mytool", "", "mytool"),
+    ],
+)
+def test_a_tools_name_is_said_only_where_the_title_does_not_say_it(name, title, said):
+    assert in_one(name, title) == said
+
+
+def given(call, *, name, title, preview=CODE, whole=True):
+    return dict(arguments(call, preview, name=name, title=title, whole=whole))
+
+
+def test_arguments_that_title_or_preview_say_are_not_said_again():
+    call = {"source": "x = 1", "cell_type": "code", "after": None, "run": True}
+    assert given(call, name="add_cell", title="add and run a code cell") == {}
+    assert given({"cell": "abc", "run": False}, name="edit_cell", title="edit cell abc") == {"cell": "abc"}
+    assert given({"cell": "abc"}, name="edit_cell", title="edit cell abc", whole=False) == {}
+    assert given({"pattern": "*", "limit": 200}, name="list_variables", title="", whole=False) == {"limit": "200"}
+
+
+def test_an_argument_that_the_title_contradicts_is_shown():
+    assert given({"run": False}, name="add_cell", title="add and run a code cell") == {"run": "false"}
+    assert given({"run": True}, name="edit_cell", title="edit In[4]") == {"run": "true"}
+    assert given({"run": False}, name="my_tool", title="my_tool") == {"run": "false"}
+
+
+def test_seconds_have_their_unit():
+    assert given({"timeout": 120.0}, name="shell", title="run ls") == {"timeout": "120 s"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "line"),
+    [
+        ([TRACE], "TypeError: can only concatenate str"),
+        (["In[4] failed", "a.b.MyError: bad\n  detail of it"], "a.b.MyError: bad"),
+        (["no such file: x.csv"], "no such file: x.csv"),
+        (["KeyboardInterrupt"], "KeyboardInterrupt"),
+        ([], ""),
+    ],
+)
+def test_the_line_that_says_what_went_wrong(texts, line):
+    assert error_line(texts) == line
+
+
+def failed():
+    return fold_all([
+        ev.CallStarted(**AT, call_id="c", name="add_cell", input={"source": "x = 1"}, title="add and run a code cell",
+                       preview=CODE),
+        ev.CallEnded(**AT, call_id="c", name="add_cell", status=Status.ERROR, content=(text_block(TRACE),), seconds=1.0,
+                     summary="error in 1.0 s"),
+    ])  # fmt: skip
+
+
+def test_a_failed_call_is_folded_with_its_error_in_sight_and_its_end_kept():
+    out = item_html(failed().items[0])
+    summary = out[out.index('data-fold="output"') : out.index("</summary>", out.index('data-fold="output"'))]
+    assert "TypeError: can only concatenate str" in summary
+    assert '<details data-fold="output" open>' not in out
+    assert "nbagent-fromend" in out
+    assert "----&gt; 0 deeper" not in out
+    assert out.count("TypeError") == 2
+    bundle = record(failed())
+    for text in bundle.values():
+        assert "TypeError: can only concatenate str" in text
+    assert "----&gt; 0 deeper" not in bundle["text/html"]
+
+
+def test_the_source_of_a_waiting_call_keeps_its_line_breaks():
+    item = CallItem(key="c", call_id="c", name="add_cell", status="waiting", input={"source": "a = 1\nb = 2"})
+    out = item_html(item)
+    assert "Code · 2 lines" in out
+    assert "a = 1 b = 2" not in out
+    approval = {"tool": "mine", "title": "mine", "input": {"text": "one\n  two"}, "preview": {"kind": "none"}}
+    assert "one\n  two" in approval_html(approval)
+
+
+def test_a_rule_is_offered_in_words_and_exactly():
+    approval = {"offers": ["add_cell(sha256:ab)", "add_cell"], "preview": CODE}
+    exact, every = (rule_html(rule, approval) for rule in approval["offers"])
+    assert "exactly this code, nothing else" in exact
+    assert "add_cell(sha256:ab)" in exact
+    assert "every call of add_cell from now on, whatever the code" in every
+
+
+def ended(sentence: str, reason: Reason = Reason.ERROR, **more):
+    return fold_all([ev.RunEnded(**AT, reason=reason, sentence=sentence, next_step="", text="", turns=1, **more)])
+
+
+def test_where_nothing_was_used_no_cost_is_said():
+    view = ended("No key.", cost=0.0)
+    assert facts(view) == ["1 turn"]
+    assert header(view)["cost"] == ""
+    assert facts(ended("Done.", usage=Usage(1), cost=0.0)) == ["1 turn", "1 token", "0 USD"]
+    assert money(0.000001) == "0.0001 USD"
+
+
+def test_an_errors_sentences_are_plain_lines_with_commands_as_code():
+    view = ended("No key: set it.\nTo try it run `make demo`.")
+    out = record(view)["text/html"]
+    assert "No key: set it.<br>To try it run <code>make demo</code>." in out
+    assert "<b>" not in out
+    assert "run `make demo`" in record(view)["text/markdown"]
+    assert "<code>make demo</code>" in item_html(view.items[-1])
+    assert "<b>Done.</b>" in record(ended("Done.", Reason.END_TURN))["text/html"]
+
+
+def test_what_is_cut_at_its_beginning_says_so():
+    assert clip_end("abcdef", 3) == "… 3 characters left out …\ndef"
+    assert clip_end("abc", 3) == "abc"
