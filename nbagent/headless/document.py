@@ -58,7 +58,8 @@ class Document:
     def _do_hello(self, request: Json) -> Json:
         named = request.get("cell")
         own = self.current if named is None or named == self.current else None
-        return {"path": self.path, "document": True, "own_cell": own, "interactive": False, "front_end": "headless"}
+        return {"path": self.path, "document": True, "own_cell": own, "interactive": False, "front_end": "headless",
+                "running": True}  # fmt: skip
 
     def _do_ping(self, _: Json) -> None: ...
 

@@ -34,7 +34,7 @@ HELLO_AT = (0.0, 0.5, 1.5, 3.0)
 """Seconds at which the hello is sent: the first is lost on some kernels (measured on 7.2), the second is not."""
 HELLO_TOTAL = 3.5
 BETTER_PAGE = 0.4
-"""Seconds to wait for a page with the right document after one without has answered."""
+"""Seconds to wait for the page that has the document and started the cell, after another one has answered."""
 CALL_TIMEOUT = 12.0
 
 PAGE_GONE = "the page that shows the notebook does not answer: it was closed, or is still loading"
@@ -97,7 +97,7 @@ class Hello:
     """What the page that holds the lease said of itself.
 
     `document`: it can reach the notebook's document. `interactive`: a person can click there. `own_cell`: id of the
-    running cell, if the page knows it. `front_end`: jupyterlab, notebook, vscode, colab, headless or unknown.
+    running cell, if the page knows it; `running`: it was started there. `front_end`: jupyterlab, notebook, vscode, colab, headless or unknown.
     """
 
     page: str
@@ -106,6 +106,7 @@ class Hello:
     interactive: bool
     own_cell: str | None
     front_end: str
+    running: bool = False
 
     @classmethod
     def of(cls, page: str, result: Json) -> Hello:
@@ -118,6 +119,7 @@ class Hello:
             interactive=result.get("interactive") is True,
             own_cell=str(own) if own else None,
             front_end=str(result.get("front_end") or "unknown"),
+            running=result.get("running") is True,
         )
 
 
@@ -172,9 +174,11 @@ class Bridge:
             answer = await self._next_answer(until - time.monotonic())
             if answer is None:
                 continue
-            if self._fits(answer):
+            if self._fits(answer) and (answer.running or self.cell is None):
                 return self._give_lease(answer)
-            if second is None and not self._lacks_cell(answer):
+            if (self._fits(answer) and not (second and second.document)) or (
+                second is None and not self._lacks_cell(answer)
+            ):
                 second, deadline = answer, min(deadline, time.monotonic() + BETTER_PAGE)
         return self._give_lease(second) if second is not None else None
 

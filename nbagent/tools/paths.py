@@ -17,7 +17,21 @@ from pathlib import Path
 
 from nbagent.core.errors import ToolError
 
-_GUARDED_FOLDERS = frozenset({".git", ".nbagent", ".claude", ".vscode", ".idea", ".husky", ".ipython", ".jupyter"})
+_GUARDED_FOLDERS = frozenset(
+    {
+        ".git",
+        ".github",
+        ".nbagent",
+        ".claude",
+        ".vscode",
+        ".idea",
+        ".husky",
+        ".ipython",
+        ".jupyter",
+        ".config",
+        ".local",
+    }
+)
 _SECRET_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker"})
 _GUARDED_NAMES = frozenset(
     {
@@ -32,7 +46,8 @@ _SECRET_NAMES = frozenset(
     {".env", ".npmrc", ".pypirc", ".netrc", "_netrc", ".git-credentials", ".pgpass", "authorized_keys", "credentials"}
 )
 _SECRET_NAME = re.compile(
-    r"\A(?:\.env\..*|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.*\.(?:pem|key|p12|pfx|ppk|keystore|jks))\Z"
+    r"\A(?:\.env[~.].*|\.env~|.*\.env|(?:secrets?|credentials|kaggle|tokens?)\.(?:json|toml|ya?ml|ini)|\.vault-token|"
+    r"id_(?:rsa|dsa|ecdsa|ed25519).*|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.*\.(?:pem|key|p12|pfx|ppk|keystore|jks))\Z"
 )
 _URL = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]+:/")
 

@@ -7,6 +7,7 @@ A net with holes: a secret of unknown shape under a harmless name goes through. 
 from __future__ import annotations
 
 import itertools
+import os
 import re
 from typing import Any
 
@@ -97,10 +98,16 @@ def looks_secret(text: str) -> bool:
     return any(mark in text and shape.search(text) for mark, shape in _SHAPES)
 
 
+_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+
+
 def mask(text: str) -> str:
     """Return `text` with every token of a known shape, private key and password in a URL replaced."""
     if len(text) < _SHORTEST:
         return text
+    for name in _KEYS:
+        if len(key := os.environ.get(name, "").strip()) >= _SHORTEST and key in text:
+            text = text.replace(key, _MASK)
     for mark, shape in _SHAPES:
         if mark in text:
             text = shape.sub(_MASK, text)

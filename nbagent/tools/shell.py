@@ -25,6 +25,7 @@ _SECRET = re.compile(
     r"\AANTHROPIC_|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|TOKENS?(?:_|\Z)|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL",
     re.IGNORECASE,
 )
+_KILLS = re.compile(r"\b(?:kill|pkill|killall|taskkill|skill|shutdown|reboot|halt|poweroff)\b")
 _STARTS_CODE = re.compile(r"\A(?:BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|BASH_FUNC_.*)\Z")
 _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
@@ -33,6 +34,8 @@ def tools(root: Path) -> list[Tool]:
     """Return the shell tool, at home in the folder `root`."""
 
     def kind(given: Json) -> Kind:
+        if _KILLS.search(given["command"]):
+            return Kind.PROTECTED  # the kernel is the shell's parent
         return Kind.SHELL_READ if only_looks(given["command"], root) else Kind.SHELL
 
     @tool(

@@ -31,6 +31,7 @@ class Page:
         self.name = name
         self.document = shows
         self.interactive = interactive
+        self.running = True
         self.deaf = False
         self.mute: set[str] = set()
         self.lose: set[int] = set()
@@ -49,6 +50,7 @@ class Page:
                 reply["result"] = self.document.perform(request)
             if request["op"] == "hello":
                 reply["result"] = {"document": False, **reply["result"], "interactive": self.interactive}
+                reply["result"]["running"] = self.running
         except Refusal as refusal:
             reply = {"ok": False, "error": str(refusal), "code": refusal.code, "more": {"cell": refusal.cell}}
         if "id" not in request or request["op"] in self.mute:

@@ -88,6 +88,26 @@ async def test_the_page_with_the_running_cell_gets_the_lease_not_another_noteboo
     assert await only_other.hello(**SOON) is None
 
 
+async def test_of_two_tabs_on_one_notebook_the_one_that_started_the_cell_writes():
+    here, there = Page("here", document("x")), Page("there", document("x"))
+    there.running = False
+    bridge = Bridge(Pages(there, here), cell="cell-0")
+    hello = await bridge.hello()
+    assert hello is not None
+    assert hello.page == "here"
+    bridge.close()
+
+
+async def test_a_page_that_does_not_tell_where_the_cell_was_started_still_writes():
+    only = Page("only", document("x"))
+    only.running = False
+    bridge = Bridge(Pages(only), cell="cell-0")
+    hello = await bridge.hello()
+    assert hello is not None
+    assert hello.page == "only"
+    bridge.close()
+
+
 async def test_a_page_without_the_document_is_taken_only_if_no_better_one_answers():
     bare, full = Page("bare", None), Page("full", document("x"))
     assert (await Bridge(Pages(bare, full)).hello()).page == "full"

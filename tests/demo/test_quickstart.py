@@ -30,7 +30,9 @@ def run_demo(folder: Path, change=lambda rows: rows) -> nbformat.NotebookNode:
     out = folder / "out.ipynb"
     environment = {k: v for k, v in os.environ.items() if not k.startswith("ANTHROPIC") and k != "MPLBACKEND"}
     command = [sys.executable, "-m", "nbagent", "run", str(folder / "00_quickstart.ipynb"), "-o", str(out), *FLAGS]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     notebook = nbformat.read(out, as_version=4)
     nbformat.validate(notebook)

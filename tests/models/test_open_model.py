@@ -40,7 +40,10 @@ def test_a_bad_base_url_is_told_when_the_model_is_chosen():
         open_model("qwen", base_url="localhost:1")
 
 
-@pytest.mark.parametrize(("attribute", "name"), [("TURNS", "example_scripts (scripted)"), ("make", "example_scripts (scripted)"), ("make_model", "made")])
+@pytest.mark.parametrize(
+    ("attribute", "name"),
+    [("TURNS", "example_scripts (scripted)"), ("make", "example_scripts (scripted)"), ("make_model", "made")],
+)
 async def test_a_script_is_found_in_an_importable_module(attribute, name):
     model = open_model(f"scripted:tests.models.example_scripts:{attribute}")
     assert isinstance(model, ScriptedModel)

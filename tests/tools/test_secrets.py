@@ -191,3 +191,8 @@ def _timed(work) -> float:
     at = time.perf_counter()
     work()
     return time.perf_counter() - at
+
+
+def test_the_persons_own_key_never_goes_to_the_model_whatever_its_shape(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "odd-but-mine-123")
+    assert "odd-but-mine" not in mask("env: odd-but-mine-123 and more")

@@ -306,3 +306,9 @@ def test_anything_else_is_not(workspace, command):
 )
 def test_no_letter_with_power_makes_it_through_anywhere(workspace, command, place, power):
     assert not only_looks(command[:place] + power + command[place:], workspace)
+
+
+@pytest.mark.parametrize("command", ["kill -9 $PPID", "ls; /bin/kill 1", "pkill python", "sh -c 'kill 1'"])
+def test_a_command_that_could_end_the_kernel_is_protected(command, tmp_path):
+    (made,) = shell.tools(tmp_path)
+    assert made.kind({"command": command, "timeout": 5.0}) is Kind.PROTECTED

@@ -356,7 +356,7 @@ function initialize({ model }) {
     own_cell: hasDocument ? ownCell(/** @type {DocumentContext} */ (context).model.sharedModel, request.cell) : null,
     interactive: true,
     front_end: frontEnd(),
-    visible: document.visibilityState === "visible",
+    running: hasDocument && ownCell(context.model.sharedModel, null) === request.cell, // in this tab
   });
 
   /** @param {Json} request */
