@@ -266,9 +266,10 @@ class RawInput(ScriptedModel):
         async with aclosing(super().stream(request)) as events:
             async for event in events:
                 if event.get("delta", {}).get("type") == "input_json_delta":
-                    event = {**event, "delta": {"type": "input_json_delta", "partial_json": self._raw}}
+                    yield {**event, "delta": {"type": "input_json_delta", "partial_json": self._raw}}
                     self._raw = ""
-                yield event
+                else:
+                    yield event
 
 
 async def test_same_call_and_result_twice_asks_the_person_who_can_stop():
