@@ -36,7 +36,7 @@ async def consented(extension: Extension, settings: Settings, place: Place) -> S
     if not place.approver.present:
         raise ConfigError(
             f"The notebook asks for {', '.join(asks)}, which needs a person's yes. Where nobody is there, say it outside the "
-            "notebook: nbagent run --mode MODE --allow RULE, NBAGENT_MODE, or your own settings file."
+            f"notebook: nbagent run --mode {settings.mode} (--allow RULE), NBAGENT_MODE={settings.mode}, or your own settings file."
         )
     question = Question(
         id=f"consent-{secrets.token_hex(4)}",

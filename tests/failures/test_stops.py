@@ -101,7 +101,7 @@ async def test_a_click_approves_and_the_call_runs(tmp_path):
             while not running.done():  # a click within the card's dead time does not count, as for a double click
                 room.page.click("Approve")
                 await asyncio.wait({running}, timeout=0.2)
-            (await running).says("Done so.", "add_cell")
+            (await running).says("Done so.", "add and run a code cell")
             assert await room.value("ran") == "yes"
         server.assert_clean()
 
