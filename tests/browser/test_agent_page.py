@@ -87,6 +87,19 @@ async def test_twenty_thousand_tokens_never_hold_the_page_up(desk: Desk) -> None
     assert [script for script in own if script["ms"] > 200] == []
 
 
+async def test_the_watch_over_slow_scripts_sees_a_widgets_module(desk: Desk) -> None:
+    """Else the test above could not fail: our view, too, draws in animation frames of its module."""
+    began = await desk.notebook.now()
+    slow = "requestAnimationFrame(() => { const end = performance.now() + 400; while (performance.now() < end); })"
+    cell = await desk.notebook.add(
+        f"import anywidget\nclass Slow(anywidget.AnyWidget):\n    _esm = 'export default {{ render() {{ {slow} }} }}'\nSlow()"
+    )
+    await desk.notebook.run(cell)
+    await desk.notebook.until("window.__scripts.some((s) => s.source.startsWith('blob:') && s.ms > 200)")
+    own = [script for script in await desk.notebook.slow_scripts() if script["start"] > began and ours(script)]
+    assert any(script["ms"] > 200 for script in own)
+
+
 def ours(script: dict[str, object]) -> bool:
     """Whether a script of the page is a widget's module, which is served from a blob: address."""
     return str(script["source"]).startswith("blob:")

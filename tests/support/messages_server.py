@@ -152,8 +152,9 @@ class MessagesServer:
                 leaving = asyncio.ensure_future(left(reader))
                 try:
                     await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
-                    begun = leaving.result() if leaving.done() else b""
-                    if not answering.done():
+                    broken = any(t.done() and isinstance(t.exception(), ConnectionError) for t in (answering, leaving))
+                    begun = leaving.result() if leaving.done() and not broken else b""
+                    if broken or not answering.done():
                         assert not begun, "the client sent a second request before the first was answered"
                         seen.gone.set()
                         return
