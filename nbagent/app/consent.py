@@ -40,7 +40,7 @@ async def consented(extension: Extension, settings: Settings, place: Place) -> S
         )
     question = Question(
         id=f"consent-{secrets.token_hex(4)}",
-        text=f"This notebook asks for {', '.join(asks)}. Then more happens without asking you. Do you want that?",
+        text=f"This notebook asks for {', '.join(asks)}. {_meaning(outside, settings)} Do you want that?",
         choices=(_YES, _NO),
     )
     if await put(question, place.approver, before_run, place.view.show) == _YES:
@@ -50,6 +50,14 @@ async def consented(extension: Extension, settings: Settings, place: Place) -> S
 
 
 _YES, _NO = "Yes, in this kernel", "No, go on without"
+
+
+def _meaning(outside: Settings, settings: Settings) -> str:
+    moved = settings.base_url and settings.base_url != outside.base_url
+    wider = is_wider(settings.mode, outside.mode) or set(settings.allow) - set(outside.allow)
+    texts = ("Then more happens without asking you." if wider else "",
+             "What the agent reads goes to that server, and your key with it." if moved else "")  # fmt: skip
+    return " ".join(text for text in texts if text)
 
 
 def _asks(outside: Settings, settings: Settings) -> tuple[str, ...]:
