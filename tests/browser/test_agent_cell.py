@@ -129,7 +129,7 @@ async def test_output_of_the_agents_cell_is_seen_while_it_runs(desk: Desk) -> No
     agent = await desk.ask(calls("add_cell", source=code), say("Both steps."))
     await desk.approve(agent)
     await notebook.see(agent + 1, "step 1")
-    assert await notebook.text(agent + 1) == "step 1\n"
+    assert (await notebook.text(agent + 1)).rstrip() == "step 1"  # its line end may come in a patch of its own
     go.touch()
     await desk.done()
     go.unlink()
