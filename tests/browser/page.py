@@ -102,7 +102,8 @@ class Notebook:
     async def second_tab(self) -> Notebook:
         """Open the same notebook in a second tab of the same browser."""
         other = Notebook(self.lab, self._context, self.name, self._theme, self._viewport, self._tabs)
-        await other.visit(kernel=False)
+        await other.visit(kernel=False)  # it may be busy, but it must be known: else running a cell asks for one
+        await other.until("panel()?.sessionContext?.isReady && panel().sessionContext.session?.kernel != null")
         return other
 
     def check_own_errors(self) -> None:
