@@ -44,7 +44,7 @@ def _turn(spec):
     return Turn([_block(b) for b in content], stop_reason=stop_reason, cut=cut)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=5 * settings.default.max_examples)  # 500 in CI
 @given(
     script=st.lists(turns, max_size=6),
     given_answers=st.lists(answers, min_size=30, max_size=30),

@@ -17,6 +17,8 @@ from tests.core.rig import check_transcript
 from tests.failures.room import NOT_FOR_PEOPLE, transcripts
 from tests.support.messages_server import MessagesServer, Reply, Silence, calls
 
+pytestmark = pytest.mark.kernel
+
 ROOT = Path(__file__).parents[2]
 
 
