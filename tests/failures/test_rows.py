@@ -117,7 +117,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300 * settings.default.max_examples // 100, deadline=None)
 @given(steps)
 def test_pairs_of_call_and_result_are_whole_at_every_point_of_any_history(history):
     """Row 123: nothing that can be done to a transcript leaves a call without its result before the next request."""

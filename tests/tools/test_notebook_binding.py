@@ -221,7 +221,7 @@ async def test_where_edits_are_only_proposed_nothing_runs_and_that_is_said():
 # ── any order of things ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@settings(max_examples=40)
+@settings(max_examples=40 * settings.default.max_examples // 100)
 @given(st.lists(st.sampled_from(["", "intro", "load", "end"]), max_size=12))
 async def test_added_cells_stand_in_the_order_in_which_they_were_added(anchors):
     desk = Desk()
@@ -248,7 +248,7 @@ async def test_added_cells_stand_in_the_order_in_which_they_were_added(anchors):
     assert len(every) == len(set(every))
 
 
-@settings(max_examples=40)
+@settings(max_examples=40 * settings.default.max_examples // 100)
 @given(st.lists(st.sampled_from(["read", "person", "agent", "run"]), max_size=12))
 async def test_the_agent_never_overwrites_or_runs_what_it_has_not_seen(steps):
     desk = Desk()

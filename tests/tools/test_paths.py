@@ -225,7 +225,9 @@ PIECES = st.sampled_from(
 )
 @example(parts=["up", "outside.txt"], absolute=False, prefix="")
 @example(parts=["dir", "..", "outside.txt"], absolute=False, prefix="")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200 * settings.default.max_examples // 100
+)
 async def test_no_spelling_of_a_path_reads_or_writes_outside_without_a_decision(call, root, parts, absolute, prefix):
     for name, target in (("dir", "work2"), ("leaf", "outside.txt"), ("dangling", "not there yet"), ("up", ".")):
         if not (root / name).is_symlink():

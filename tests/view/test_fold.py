@@ -47,13 +47,13 @@ DELTAS = st.one_of(of_kind(ev.TextDelta), of_kind(ev.ThinkingDelta), of_kind(ev.
 EVENTS = st.lists(st.one_of(*map(of_kind, KINDS), DELTAS, DELTAS), max_size=40)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=150 * settings.default.max_examples // 100)
 @given(EVENTS)
 def test_any_order_of_events_folds_to_the_same_with_deltas_merged(events):
     assert fold_all(coalesce(events)) == fold_all(events)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=100 * settings.default.max_examples // 100)
 @given(EVENTS)
 def test_keys_of_items_are_unique_whatever_comes(events):
     keys = [item.key for item in fold_all(events).items]

@@ -140,7 +140,7 @@ def test_no_payload_survives_in_the_markdown_of_a_record(payload):
 
 
 @given(st.text(max_size=80))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=150 * settings.default.max_examples // 100)
 def test_any_model_text_is_safe(text):
     checked(to_html(text))
 
@@ -187,14 +187,14 @@ CODE = st.lists(st.one_of(st.sampled_from(["def f(x):\n", "    return ", "'a'", 
 
 @pytest.mark.parametrize("language", ["python", "bash", "sql", "json", "none"])
 @given(code=CODE)
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=80 * settings.default.max_examples // 100)
 def test_coloured_code_is_exactly_the_code(language, code):
     for paint in (LIVE, RECORD):
         assert shown_text(code_html(code, language, paint)) == code
 
 
 @given(CODE, CODE)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=150 * settings.default.max_examples // 100)
 def test_a_diff_holds_both_texts(old, new):
     rows = shown_text(diff_html(old, new, context=1_000)).split("\n")[:-1]
     expected = list(difflib.ndiff(old.split("\n"), new.split("\n"))) if old != new else []
@@ -250,7 +250,7 @@ PIECES = st.sampled_from(["a", "b ", "\n", "\n\n", "- ", "1. ", "2) ", "# ", "> 
 
 
 @given(st.lists(st.lists(PIECES, max_size=8).map("".join), max_size=10))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=300 * settings.default.max_examples // 100)
 def test_streamed_markdown_ends_as_the_whole_text_would(parts):
     stream = MarkdownStream()
     for part in parts:
