@@ -16,7 +16,7 @@ ROOM = 20_000_000
 COUNT = 90
 """Images of one request; the API takes 100."""
 
-LEFT_OUT = "[An image was here. It is left out to make room: make it again if you need to see it.]"
+LEFT_OUT = "[An image was here. It is not sent: there is no room, or this server takes no images. The person sees it.]"
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 
 

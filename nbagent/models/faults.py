@@ -121,6 +121,8 @@ class Place:
         wait = retry_after(headers)
         if status == 413 or kind == "request_too_large" or _TOO_LONG.search(said):
             return ContextFull(f"The conversation no longer fits {self.model} at {self.host} ({status}{quoted}).")
+        if status in (400, 415, 422, 500, 501) and _ABOUT_IMAGES.search(said):  # llama.cpp says it with a 500
+            return ImagesRefused(f"{self.host} does not take the images of this conversation ({status}{quoted}).")
         if (status in (408, 409, 425, 429) or status >= 500) and status != 501:
             if headers.get("x-should-retry") == "false":
                 return Rejected(f"{self.host} answered {status} and asks not to try again{quoted}.")
@@ -130,8 +132,6 @@ class Place:
                 f"{self.host} sends requests on to {self.safe(headers.get('location', 'another address'))!r} ({status}): "
                 "a login page, or base_url is not quite right."
             )
-        if status in (400, 415, 422) and _ABOUT_IMAGES.search(said):
-            return ImagesRefused(f"{self.host} does not take the images of this conversation ({status}{quoted}).")
         return Rejected(self._refused(status, kind, quoted))
 
     def _refused(self, status: int, kind: str, quoted: str) -> str:

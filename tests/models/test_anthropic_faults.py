@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from nbagent.core.errors import ConfigError, ContextFull, Rejected, Transient
+from nbagent.core.errors import ConfigError, ContextFull, ImagesRefused, Rejected, Transient
 from nbagent.core.messages import ReplyBuilder
 from tests.models.conftest import reply_of, request
 from tests.support.messages_server import HTML, MessagesServer, Reply, Reset, Silence, Status, refused_url
@@ -80,6 +80,13 @@ async def test_an_unpaid_account_is_rejected(model_at):
 )
 async def test_a_conversation_that_is_too_long_is_told_as_such(model_at, status):
     assert "no longer fits" in str(await fault(model_at, status, ContextFull))
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+async def test_a_server_that_takes_no_images_is_told_from_one_in_trouble(model_at, status):
+    """llama.cpp says it with a 500, which would else be asked again and again."""
+    said = "image input is not supported - hint: you may need to provide the mmproj"
+    await fault(model_at, Status(status, body=json.dumps({"error": {"message": said}})), ImagesRefused)
 
 
 async def test_a_redirect_is_not_followed_since_the_key_would_go_with_it(model_at):
