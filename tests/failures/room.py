@@ -155,7 +155,10 @@ class Room:
         return km.provisioner.pid
 
     async def seen(self, part: str) -> None:
-        """Wait until the view has sent `part`; call it before the cell is run, as a task."""
+        """Wait until the view has sent `part` in one message; call it before the cell is run, as a task.
+
+        The view may send a streamed text delta by delta: let the model say `part` in one.
+        """
         there = asyncio.Event()
         before = self.page.saw
 

@@ -26,8 +26,8 @@ def three(tool, **given):
 
 STATES = {
     "before the first byte": ([Silence()], None, []),
-    "in a silent stream": ([Reply("a word, then silence", hang_after=4)], "a word", []),
-    "in pings": ([Reply("a word, then pings", ping_after=4)], "a word", []),
+    "in a silent stream": ([Reply("a word, then silence", chunk=40, hang_after=3)], "a word", []),
+    "in pings": ([Reply("a word, then pings", chunk=40, ping_after=3)], "a word", []),
     "in synchronous code of a cell": ([three("add_cell", source=SYNC)], "it runs", ["Interrupted", "Not started", "Not started"]),
     "in awaiting code of a cell": ([three("add_cell", source=WAITS)], "it runs", ["Interrupted", "Not started", "Not started"]),
     "in a scratch run": ([three("run_python", code="while True: pass")], '"running"', ["Interrupted", "Not started", "Not started"]),
