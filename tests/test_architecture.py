@@ -28,7 +28,7 @@ def listed(problems: list[str]) -> str:
 # ── arrows between our own parts ─────────────────────────────────────────────────────────────────────────────────────
 
 OUTSIDE = {"__init__.py", "__main__.py", "cli.py", "config.py"}
-EDGES = {"models", "tools", "extend", "prompt"}
+EDGES = {"models", "tools", "extend", "prompt", "esm"}
 HOSTS = {"jupyter", "headless", "view", "teach"}
 
 
@@ -214,13 +214,14 @@ def test_the_core_loads_the_standard_library_only() -> None:
 
 BROAD = {
     # file → the functions in it that may catch anything, and why
-    "core/dispatch.py": {"_one": "tool dispatch: whatever a tool raises becomes its call's result"},
+    "core/calls.py": {"_one": "tool dispatch: whatever a tool raises becomes its call's result"},
     "extend/hooks.py": {"*": "hook dispatch: a hook that fails closes the gate"},
     "app/magics.py": {"*": "the magic: a failure becomes a sentence in the cell"},
 }
 HELPERS: dict[str, set[str]] = {
     # tiny helpers where other people's code may raise anything
-    "core/dispatch.py": {"_said", "_decided"},  # an exception's own __str__; what a tool says of its call
+    "core/calls.py": {"_said"},  # an exception's own __str__
+    "core/dispatch.py": {"_decided"},  # what a tool says of its call
     "jupyter/capture.py": {"safe_str"},  # an exception's own __str__
     "jupyter/kernel.py": {"_transformed"},  # input transformers of other extensions
     "jupyter/notebook.py": {"_sent"},  # the transport below a person's print

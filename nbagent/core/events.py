@@ -194,7 +194,10 @@ class ApprovalAsked(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalAnswered(Event):
-    """The answer: `approved`, the person's words, the rule that was kept (may be empty), and who answered."""
+    """The answer: `approved`, the person's words, the rule that was kept (may be empty), and who answered.
+
+    `edited`: the person changed the text before they approved; the call starts with theirs.
+    """
 
     type: ClassVar[str] = "approval_answered"
     call_id: str
@@ -202,6 +205,7 @@ class ApprovalAnswered(Event):
     words: str = ""
     rule: str = ""
     by: str = ""
+    edited: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,7 +281,10 @@ class Noted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded(Event):
-    """The run is over: why, a sentence, what to do next, the last text, and what it took."""
+    """The run is over: why, a sentence, what to do next, the last text, and what it took.
+
+    `checked` says which cells ran after the last edit, "" where none was touched.
+    """
 
     type: ClassVar[str] = "run_ended"
     reason: Reason
@@ -288,6 +295,7 @@ class RunEnded(Event):
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
     cells: tuple[str, ...] = ()
+    checked: str = ""
 
 
 def to_json(event: Event) -> Json:

@@ -40,6 +40,7 @@ _ROWS: dict[Kind, tuple[Action, ...]] = {
     Kind.SCRATCH: ("ask", "ask", "ask", "ask", "deny", "allow"),
     Kind.EDIT_CELL: ("ask", "allow", "deny", "deny", "deny", "allow"),
     Kind.RUN_CELL: ("ask", "ask", "deny", "deny", "deny", "allow"),
+    Kind.RUN_ALL: ("ask", "ask", "deny", "deny", "deny", "allow"),
     Kind.WRITE_FILE: ("ask", "allow", "deny", "deny", "deny", "allow"),
     Kind.SHELL: ("ask", "ask", "deny", "deny", "deny", "allow"),
     Kind.SHELL_READ: ("ask", "ask", "ask", "ask", "deny", "allow"),

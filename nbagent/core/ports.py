@@ -114,12 +114,26 @@ class Notebook(Protocol):
         """Return one cell with its outputs."""
         ...
 
-    async def insert(self, anchor: Anchor, cell_type: CellType, source: str) -> Cell:
-        """Insert a cell at `anchor` and return it as it is in the notebook."""
+    async def insert(
+        self,
+        anchor: Anchor,
+        cell_type: CellType,
+        source: str,
+        *,
+        metadata: Json | None = None,
+        cell_id: str | None = None,
+    ) -> Cell:
+        """Insert a cell at `anchor` and return it as it is in the notebook.
+
+        `cell_id` is the id that it must get (a deleted cell is put back under its old one); one that is there is refused.
+        """
         ...
 
-    async def edit(self, cell_id: str, source: str, expected_hash: str) -> Cell:
-        """Replace a cell's source if its hash is still `expected_hash`; return it as read back."""
+    async def edit(self, cell_id: str, source: str, expected_hash: str, *, metadata: Json | None = None) -> Cell:
+        """Replace a cell's source if its hash is still `expected_hash`; return it as read back.
+
+        `metadata` is merged in the same step, as `set_metadata` does.
+        """
         ...
 
     async def delete(self, cell_id: str, expected_hash: str) -> None:
@@ -132,6 +146,14 @@ class Notebook(Protocol):
 
     async def begin_run(self, cell_id: str) -> CellSink:
         """Mark a cell as running, with its outputs cleared, and return where its outputs go."""
+        ...
+
+    async def set_outputs(self, cell_id: str, outputs: Sequence[Output], number: int | None) -> Cell:
+        """Replace the outputs and the execution count of a code cell; return it as read back, with its outputs."""
+        ...
+
+    async def set_metadata(self, cell_id: str, metadata: Json) -> Cell:
+        """Merge `metadata` into a cell's, key by key of the top level; a value None takes the key away."""
         ...
 
     async def save(self) -> None:
@@ -193,21 +215,28 @@ class Preview:
     """What a person sees of a call before it runs: `kind` is code, text, command, diff or none.
 
     `body` is exactly what will run or be written; `old` is the text that a diff replaces; `language` is for colours.
+    `effects` says in plain words what the code would probably do: a hint, from a static look at it.
     """
 
     kind: Literal["none", "code", "text", "command", "diff"] = "none"
     body: str = ""
     old: str = ""
     language: str = "python"
+    effects: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
         """Return the preview as a JSON object."""
-        return {"kind": self.kind, "body": self.body, "old": self.old, "language": self.language}
+        return {"kind": self.kind, "body": self.body, "old": self.old, "language": self.language,
+                "effects": list(self.effects)}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A question about one call. `offers` are the exact texts of rules that "Allow from now on" could keep."""
+    """A question about one call. `offers` are the exact texts of rules that "Allow from now on" could keep.
+
+    `editable`: the person may change the preview's body before they approve. Approvals of one `group`, `of` of them, are
+    asked in one card, and each has its own answer.
+    """
 
     call_id: str
     tool: str
@@ -217,6 +246,9 @@ class Approval:
     why: str
     offers: tuple[str, ...]
     notebook: str = ""
+    editable: bool = False
+    group: str = ""
+    of: int = 1
 
     @property
     def hash(self) -> str:
@@ -230,17 +262,22 @@ class Approval:
         """Return the approval as a JSON object, with its hash."""
         return {"call_id": self.call_id, "tool": self.tool, "title": self.title, "input": self.input,
                 "preview": self.preview.to_json(), "why": self.why, "offers": list(self.offers),
-                "notebook": self.notebook, "hash": self.hash}  # fmt: skip
+                "notebook": self.notebook, "editable": self.editable, "group": self.group, "of": self.of,
+                "hash": self.hash}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A person's (or the policy's) answer to an `Approval`: words say what to do instead; `rule` is kept if set."""
+    """A person's (or the policy's) answer to an `Approval`: words say what to do instead; `rule` is kept if set.
+
+    `edited` is what the person wrote in place of the preview's body, None where they left it as it was.
+    """
 
     approved: bool
     words: str = ""
     rule: str = ""
     by: str = "person"
+    edited: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

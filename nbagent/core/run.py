@@ -25,12 +25,17 @@ E = TypeVar("E", bound=Event)
 
 
 class Stop:
-    """How a run is stopped from outside: `ask` takes effect between two calls, `now` at once. Not thread-safe."""
+    """How a run is stopped from outside: `ask` takes effect between two calls, `now` at once. Not thread-safe.
+
+    `spare` interrupts only the calls that run now; the run goes on with what they had done.
+    """
 
     def __init__(self) -> None:
         self.reason: Reason | None = None
         self._asked = asyncio.Event()
         self._cancel: Callable[[], Any] | None = None
+        self._calls: Callable[[], Any] | None = None
+        self._spared = asyncio.Event()
 
     @property
     def asked(self) -> bool:
@@ -54,6 +59,29 @@ class Stop:
         if cancel is not None and self.asked:
             cancel()
 
+    def bind_calls(self, cancel: Callable[[], Any] | None) -> None:
+        """Say what `spare` cancels while calls run; None when they have ended."""
+        self._calls = cancel
+        self._spared.clear()
+
+    def spare(self) -> None:
+        """Interrupt the calls that run now and nothing else; does nothing where none runs."""
+        if self._calls is not None:
+            self._spared.set()
+            self._calls()
+
+    async def spared(self, seconds: float = 0.0) -> bool:
+        """Whether the interrupt of a call was meant for this call only.
+
+        The word for it may lie in a queue behind the code that was interrupted: wait `seconds` for it at most.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                await self._spared.wait()
+        except TimeoutError:
+            return self._spared.is_set()
+        return True
+
     async def wait(self, seconds: float) -> bool:
         """Wait until a stop is asked for, `seconds` at most; return whether it was."""
         try:
@@ -69,6 +97,7 @@ class Agent:
     """All that a run needs: who thinks, what can be called, who decides, who answers, how far it may go.
 
     `should_continue` is asked before each turn but the first; a sentence ends the run (reason hook), None lets it go on.
+    `closing` gives what the end of the run says of the notebook's cells.
     """
 
     model: Model
@@ -78,6 +107,7 @@ class Agent:
     limits: Limits = field(default_factory=Limits)
     should_continue: Callable[[Run], str | None] | None = None
     notebook: str = ""
+    closing: Callable[[], str] = str
 
 
 @dataclass(slots=True)
@@ -137,6 +167,7 @@ class Run:
             usage=self.usage,
             cost=self.cost,
             cells=tuple(self.cells),
+            checked=self.agent.closing(),
         )
 
     def over(self, ending: Ending | None) -> bool:

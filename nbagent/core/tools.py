@@ -31,6 +31,7 @@ class Kind(StrEnum):
     WRITE_FILE = "write a file"
     SHELL = "shell or network"
     SHELL_READ = "read-only shell command"
+    RUN_ALL = "run many cells at once"
     RISKY_CODE = "run code that shells out, deletes, installs or goes to the network"
     PROTECTED = "touch a protected path or end the kernel"
 
@@ -80,6 +81,9 @@ class Call:
     """Say in a short line how far the call is; it replaces the line before."""
     ask: Callable[[Question], Awaitable[str]]
     """Put a question to the person and wait; returns "" at once where nobody is there."""
+    session: str = ""
+    run: str = ""
+    """Ids of the session and the run that the call belongs to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,9 @@ class Tool:
     """One tool. `kind`, `subject`, `title` and `preview` take the validated input of a call.
 
     `subject` is what a rule's pattern is matched against (a path, a command, code); `title` a short line for people.
-    `exact` says that a pattern must equal the subject (tools that run code): no globs.
+    `exact` says that a pattern must equal the subject (tools that run code): no globs. `amend` puts a preview's body,
+    as a person changed it, into the input (None: it can't be changed). `target` names what a call changes, "" something
+    new (None: the call is always asked about alone): calls with different targets can be asked about in one card.
     """
 
     name: str
@@ -99,6 +105,8 @@ class Tool:
     title: Callable[[Json], str]
     preview: Callable[[Json], Preview]
     exact: bool = False
+    amend: Callable[[Json, str], Json] | None = None
+    target: Callable[[Json], str] | None = None
     _model: list[Any] = field(default_factory=list[Any])
 
     def to_param(self) -> Json:
@@ -175,6 +183,8 @@ def tool(
     title: Callable[[Json], str] | None = None,
     preview: Callable[[Json], Preview] = _nothing,
     exact: bool = False,
+    amend: str | None = None,
+    target: Callable[[Json], str] | None = None,
 ) -> Callable[[ToolFunction], Tool]: ...
 
 
@@ -188,12 +198,15 @@ def tool(
     title: Callable[[Json], str] | None = None,
     preview: Callable[[Json], Preview] = _nothing,
     exact: bool = False,
+    amend: str | None = None,
+    target: Callable[[Json], str] | None = None,
 ) -> Tool | Callable[[ToolFunction], Tool]:
     """Make a `Tool` of an async function whose first parameter is its `Call`.
 
     The docstring's first part is the description; a Google-style `Args:` section describes the arguments; types and
     defaults come from the signature. `kind` is a row of the policy table or a function of the input; `subject` names
-    the argument (or computes the text) that rules match; without it the first argument is taken.
+    the argument (or computes the text) that rules match; without it the first argument is taken. `amend` names the
+    argument that holds the preview's body, if a person may change it before they approve; `target`: see `Tool`.
     """
 
     def build(func: ToolFunction) -> Tool:
@@ -215,6 +228,8 @@ def tool(
             title=title or (lambda given: _default_title(tool_name, of_subject(given))),
             preview=preview,
             exact=exact,
+            amend=None if amend is None else _putting(amend),
+            target=target,
             _model=[model],
         )
 
@@ -223,6 +238,10 @@ def tool(
 
 def _always(kind: Kind) -> Callable[[Json], Kind]:
     return lambda _: kind
+
+
+def _putting(argument: str) -> Callable[[Json, str], Json]:
+    return lambda given, body: {**given, argument: body}
 
 
 def _default_title(name: str, subject: str) -> str:

@@ -1,0 +1,161 @@
+"""Asks a person about calls, several changes of one reply in one card, and runs those that they approve.
+
+Each call keeps an approval and an answer of its own: one may be left out, and its text may be changed before it is
+approved; then it is decided anew, and the model is told what really ran. Read `ask`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from nbagent.core.calls import Ready, execute, settle
+from nbagent.core.endings import Ending
+from nbagent.core.errors import ToolError
+from nbagent.core.events import ApprovalAnswered, ApprovalAsked, CallEnded, Event, Reason, Status
+from nbagent.core.messages import Block
+from nbagent.core.policy import Decision
+from nbagent.core.ports import Answered, Approval
+from nbagent.core.run import Run
+from nbagent.core.tools import Kind
+
+Decide = Callable[[Run, Ready], Awaitable[tuple[Ready, Decision] | str]]
+
+_WITHOUT_RUNNING = frozenset({Kind.READ, Kind.EDIT_CELL, Kind.WRITE_FILE})
+_AFTER_FAILURE = (
+    "Not run: an earlier call that was approved in the same card did not succeed. Look at its result, then send again "
+    "what is still right."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call that a person must be asked about."""
+
+    ready: Ready
+    decision: Decision
+    block: Block
+
+    @property
+    def target(self) -> str | None:
+        """What the call changes, "" for something new; None: it is asked about alone."""
+        tool = self.ready.tool
+        return None if tool.target is None else tool.target(self.ready.given)
+
+    @property
+    def runs(self) -> bool:
+        """Whether the call would run code."""
+        return self.decision.kind not in _WITHOUT_RUNNING
+
+
+async def ask(run: Run, asked: Sequence[Asked], decide: Decide) -> AsyncGenerator[Event]:
+    """Ask about `asked` in one card and run what is approved, in order.
+
+    Once one of them fails, the others that would run code do not run: as Run All stops at the first error.
+    """
+    group = f"{run.id}-{asked[0].ready.id}" if len(asked) > 1 else ""
+    approvals = [replace(_approval(run, item), group=group, of=len(asked)) for item in asked]
+    for approval in approvals:
+        yield run.event(ApprovalAsked, call_id=approval.call_id, approval=approval.to_json())
+    answers = list(zip(asked, await _answers(run, approvals), strict=True))
+    for item, answered in answers:
+        if answered.approved and answered.rule:
+            run.agent.gate.keep(answered.rule)
+        yield run.event(
+            ApprovalAnswered,
+            call_id=item.ready.id,
+            approved=answered.approved, words=answered.words, rule=answered.rule, by=answered.by,
+            edited=_edited(item, answered) is not None,
+        )  # fmt: skip
+    failed = False
+    for item, answered in answers:
+        if run.stop.asked or (run.ending and answered.approved):
+            return
+        async with aclosing(_one(run, item, answered, decide, failed=failed)) as events:
+            async for event in events:
+                failed = failed or (
+                    isinstance(event, CallEnded) and answered.approved and event.status is not Status.OK
+                )
+                yield event
+
+
+async def _answers(run: Run, approvals: Sequence[Approval]) -> list[Answered]:
+    if len(approvals) == 1:
+        return [await run.agent.approver.ask(approvals[0])]
+    return list(await asyncio.gather(*(run.agent.approver.ask(approval) for approval in approvals)))
+
+
+async def _one(run: Run, item: Asked, answered: Answered, decide: Decide, *, failed: bool) -> AsyncGenerator[Event]:
+    """Do with one call what was answered about it."""
+    if not answered.approved:
+        yield _denied(run, item.block, answered)
+        return
+    if (edited := _edited(item, answered)) is not None:
+        changed = await _amended(run, item, edited, decide)
+        if isinstance(changed, str):
+            yield settle(run, item.block, Status.DENIED, changed)
+            return
+        item = changed
+    if failed and item.runs:
+        yield settle(run, item.block, Status.SKIPPED, _AFTER_FAILURE)
+        return
+    async with aclosing(execute(run, [item.ready])) as events:
+        async for event in events:
+            yield event
+
+
+def _edited(item: Asked, answered: Answered) -> str | None:
+    """The text that the person put in place of the one they were shown, None where they left it."""
+    same = answered.edited is None or answered.edited == item.ready.preview.body
+    return None if same or not answered.approved or item.ready.tool.amend is None else answered.edited
+
+
+async def _amended(run: Run, item: Asked, edited: str, decide: Decide) -> Asked | str:
+    """Return the call with the person's text, decided anew; a sentence for the model where it may not run so."""
+    ready = item.ready
+    assert ready.tool.amend is not None
+    try:
+        given = ready.tool.validate(ready.tool.amend(ready.given, edited))
+    except ToolError as error:
+        return f"The person changed the text before approving, and it can't run so: {error}"
+    decided = await decide(run, replace(ready, given=given, shown={**ready.shown, **_changed(ready.given, given)}))
+    if isinstance(decided, str):
+        return decided
+    ready, decision = decided
+    if decision.action == "deny":
+        return f"The person changed the text before approving; so it is not allowed ({decision.rule}) and did not run."
+    note = f"The person changed the text before they approved. This is what was used:\n{ready.preview.body}"
+    return Asked(replace(ready, note=note), decision, item.block)
+
+
+def _changed(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in after.items() if before.get(name) != value}
+
+
+def _approval(run: Run, item: Asked) -> Approval:
+    ready = item.ready
+    return Approval(
+        call_id=ready.id,
+        tool=ready.tool.name,
+        title=ready.title,
+        input=ready.shown,
+        preview=ready.preview,
+        why=item.decision.rule,
+        offers=run.agent.gate.offers(ready.tool, ready.given),
+        notebook=run.agent.notebook,
+        editable=ready.tool.amend is not None and ready.preview.kind != "none",
+    )
+
+
+def _denied(run: Run, block: Block, answered: Answered) -> Event:
+    if answered.words:
+        text = f"Denied by the person, so it did not run. They say: {answered.words}"
+    else:
+        text = "Denied by the person, so it did not run."
+        sentence = (
+            "" if run.agent.approver.present else f"Stopped: {block['name']} needs an approval and nobody can give it."
+        )
+        run.ending = Ending(Reason.DENIED, sentence)
+    return settle(run, block, Status.DENIED, text)
