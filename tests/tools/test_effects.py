@@ -12,18 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbagent.tools.effects import (
-    DELETES,
-    EXITS,
-    INSTALLS,
-    NATIVE,
-    NETWORK,
-    SHELL,
-    UNSEEN,
-    effects,
-    exits_kernel,
-    in_words,
-)
+from nbagent.tools.effects import effects, exits_kernel, in_words
+from nbagent.tools.signs import DELETES, EXITS, INSTALLS, NATIVE, NETWORK, SHELL, UNSEEN
 
 RISKY = [
     # shell
