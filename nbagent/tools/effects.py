@@ -24,6 +24,7 @@ from nbagent.tools.signs import (
     INSTALL_LOOKS,
     INSTALL_MAGICS,
     INSTALLS,
+    MODULES,
     NETWORK,
     ORDER,
     READER,
