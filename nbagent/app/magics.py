@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
@@ -24,7 +25,7 @@ class AgentMagics(Magics):
         self._extension = extension
 
     @line_cell_magic
-    def agent(self, line: str, cell: str | None = None) -> Any:
+    def agent(self, line: str, cell: str | None = "") -> Any:
         """Run an agent in this notebook.
 
         As a cell:  %%agent [options] and the task below it. The agent sees your variables and cells, asks before it
@@ -35,17 +36,26 @@ class AgentMagics(Magics):
         """
         if OWNER.get() is not None:
             raise Refused("An agent's code can't use %agent or %%agent: they are for people.")
-        if cell is None:
-            return self._line(line)
-        return self._cell(line, cell)
-
-    async def _cell(self, line: str, cell: str) -> Answer:
-        from nbagent.app.cell import internal_error, run_agent_cell
-
         if os.getpid() != self._extension.pid:
             raise Refused("This is a forked copy of the kernel; an agent runs in the kernel itself only.")
+        if cell == "":  # a line magic that nothing awaits; IPython passes no empty body
+            return self._line(line)
+        return self._guarded(self._awaited(line) if cell is None else self._cell(line, cell))
+
+    async def _cell(self, line: str, cell: str) -> Answer:
+        from nbagent.app.cell import run_agent_cell
+
+        return await run_agent_cell(self._extension, line, cell)
+
+    async def _awaited(self, line: str) -> Any:
+        said = command(self._extension, line)
+        return _say(said if isinstance(said, str) else await said)
+
+    async def _guarded(self, work: Awaitable[Any]) -> Any:
+        from nbagent.app.cell import internal_error
+
         try:
-            return await run_agent_cell(self._extension, line, cell)
+            return await work
         except ConfigError as error:
             refused = Refused(str(error))
         except RunFailed as failed:
@@ -58,11 +68,20 @@ class AgentMagics(Magics):
 
     def _line(self, line: str) -> None:
         try:
-            text = command(self._extension, line)
+            said = command(self._extension, line)
         except ConfigError as error:
             raise Refused(str(error)) from None
-        if text:
-            print(text)  # noqa: T201  (the answer of a line magic)
+        if not isinstance(said, str):
+            said.close()
+            raise Refused(
+                f"%agent {line.split(maxsplit=1)[0]} needs a cell of its own: it asks the page, and has to wait for it."
+            )
+        _say(said)
+
+
+def _say(text: str) -> None:
+    if text:
+        print(text)  # noqa: T201  (the answer of a line magic)
 
 
 AgentMagics.agent.__doc__ = f"{AgentMagics.agent.__doc__}\n{describe()}"

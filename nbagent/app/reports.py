@@ -1,10 +1,10 @@
-"""What `%agent …` says: one small function a subcommand, each returns text."""
+"""What `%agent …` says: one small function a subcommand, each returns text, or a coroutine of text if it has to wait."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode, table_text
@@ -12,9 +12,11 @@ from nbagent.core.policy import Mode, table_text
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
 
+Said = str | Coroutine[Any, Any, str]
 
-def command(extension: Extension, line: str) -> str:
-    """Carry out the subcommand in `line` and return its text; raise `ConfigError` for one that does not exist."""
+
+def command(extension: Extension, line: str) -> Said:
+    """Carry out the subcommand in `line` and return what it says; raise `ConfigError` for one that does not exist."""
     name, _, rest = line.strip().partition(" ")
     found = COMMANDS.get(name or "help")
     if found is None:
@@ -122,7 +124,7 @@ def _help(_: Extension, __: str) -> str:
     )
 
 
-COMMANDS: dict[str, Callable[[Extension, str], str]] = {
+COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "status": _status,
     "stop": _stop,
     "model": _model,

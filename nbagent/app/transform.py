@@ -1,4 +1,4 @@
-"""Turns a `%%agent` cell into one awaiting line, so that the kernel's own loop runs it (see `transform`).
+"""Turns a `%%agent` cell, and a cell of `%agent` lines, into awaiting lines that the kernel's own loop runs.
 
 A magic that returns a coroutine is not awaited by IPython; code with a top-level await is. Outputs then land in the
 right cell, Run All keeps its order, and variables are touched on the main thread only.
@@ -19,20 +19,34 @@ class Transform:
     has_side_effects = True
 
     def __call__(self, lines: list[str]) -> list[str]:
-        """Rewrite a cell whose first line of code is `%%agent …`; leave all others alone.
+        """Rewrite a cell whose first line of code is `%%agent …`, or all of whose lines are `%agent …`; leave others alone.
 
         Blank lines and comments may stand before it. The body is passed on literally; an empty one as a line break, since
         IPython refuses cell magics without a body before we could say anything helpful.
         """
-        first = next((i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")), None)
-        if first is None:
+        code = [i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("#")]
+        if not code:
             return lines
+        if all(_is_line(lines[i]) for i in code):
+            return [_awaiting(line) if i in code else line for i, line in enumerate(lines)]
+        first = code[0]
         text = lines[first].strip()
         name, _, rest = text.removeprefix("%%").partition(" ")
         if not text.startswith("%%") or name not in MAGICS:
             return lines
         body = "".join(lines[first + 1 :]) or "\n"
         return [f"await get_ipython().run_cell_magic({name!r}, {rest.strip()!r}, {body!r})\n"]
+
+
+def _is_line(line: str) -> bool:
+    name = line.partition(" ")[0].strip()
+    return name.startswith("%") and name[1:] in MAGICS and not line.rstrip().endswith("?")
+
+
+def _awaiting(line: str) -> str:
+    """A line magic that may have to wait; without a body, which tells it from a cell magic (see `AgentMagics.agent`)."""
+    name, _, rest = line.strip().removeprefix("%").partition(" ")
+    return f"await get_ipython().run_cell_magic({name!r}, {rest.strip()!r}, None)\n"
 
 
 transform = Transform()
