@@ -6,6 +6,7 @@ Read `pytest_configure` first.
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import shutil
 import sys
@@ -54,14 +55,41 @@ def isolate(home: Path) -> None:
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
 
 
+OLD_KERNEL = """\
+import sys
+sys.path[0] = {folder!r}
+from ipykernel import kernelapp
+kernelapp.launch_new_instance()
+"""
+
+
+def use_ipykernel(version: str) -> None:
+    """Make every kernel that a test starts, by whatever client or server, one of this version of ipykernel.
+
+    By the kernel's spec in the empty home, the one way that no test goes around; only the kernel's process sees it.
+    """
+    folder = ROOT / "build" / "ipykernel" / version
+    assert (folder / "ipykernel").is_dir(), f"there is no {folder}: make {folder.relative_to(ROOT)}"
+    argv = [sys.executable, "-c", OLD_KERNEL.format(folder=str(folder)), "-f", "{connection_file}"]
+    spec = {"argv": argv, "display_name": "Python 3", "language": "python", "metadata": {"debugger": True}}
+    first = Path(os.environ["JUPYTER_DATA_DIR"]) / "first"
+    path = first / "kernels" / "python3" / "kernel.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(spec), encoding="utf-8")
+    os.environ["JUPYTER_PATH"] = str(first)  # looked at before the environment's own kernels
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a skipped test fails the session (make test)")
+    parser.addoption("--ipykernel", default="", help="version for every kernel, from build/ipykernel/ (make test-places)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     home = Path(tempfile.mkdtemp(prefix="nbagent-home-"))
     config.stash[HOME_KEY] = home
     isolate(home)
+    if version := config.getoption("--ipykernel"):
+        use_ipykernel(version)
     set_hypothesis_home_dir(home / "hypothesis")
     hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
     hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("ci"), max_examples=15)
