@@ -36,6 +36,7 @@ class Stop:
         self._cancel: Callable[[], Any] | None = None
         self._calls: Callable[[], Any] | None = None
         self._spared = asyncio.Event()
+        self._asking_why = 0
 
     @property
     def asked(self) -> bool:
@@ -66,8 +67,10 @@ class Stop:
 
     def spare(self) -> None:
         """Interrupt the calls that run now and nothing else; does nothing where none runs."""
-        if self._calls is not None:
-            self._spared.set()
+        if self._calls is None:
+            return
+        self._spared.set()
+        if not self._asking_why:  # else the call was interrupted already, and asks whether it was meant alone
             self._calls()
 
     async def spared(self, seconds: float = 0.0) -> bool:
@@ -75,12 +78,15 @@ class Stop:
 
         The word for it may lie in a queue behind the code that was interrupted: wait `seconds` for it at most.
         """
+        self._asking_why += 1
         try:
             async with asyncio.timeout(seconds):
                 await self._spared.wait()
         except TimeoutError:
-            return self._spared.is_set()
-        return True
+            pass
+        finally:
+            self._asking_why -= 1
+        return self._spared.is_set()
 
     async def wait(self, seconds: float) -> bool:
         """Wait until a stop is asked for, `seconds` at most; return whether it was."""
