@@ -23,7 +23,23 @@ _TEXT_CELLS = frozenset(
 _AUTOMAGIC = frozenset(
     {
         *("pip", "conda", "mamba", "micromamba", "uv", "sx", "system", "sc", "run", "load", "edit", "alias", "rerun"),
-        *("rm", "mv", "rmdir", "cp", "mkdir", "cat", "man", "less", "more", "ls", "ll", "del", "copy", "ren"),
+        *("rm", "mv", "rmdir", "cp", "mkdir", "cat", "man", "less", "more", "ls", "ll", "copy", "ren"),
+    }
+)
+_TAKES_NO_PYTHON = frozenset(
+    {
+        "env",
+        "set_env",
+        "config",
+        "alias",
+        "cd",
+        "pushd",
+        "popd",
+        "reset",
+        "reset_selective",
+        "xdel",
+        "store",
+        "matplotlib",
     }
 )
 _HEAD = re.compile(r"%%\s*(!|\w+)(.*)")
@@ -37,9 +53,13 @@ _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d+\]:|   \.{3,}:)(?: |$)", re.
 
 @dataclass(slots=True)
 class Parts:
-    """What a cell is made of: its Python (None: it can't be read), shell commands, and magics as (name, rest)."""
+    """What a cell is made of: its Python (None: it can't be read), shell commands, and magics as (name, rest).
+
+    `heads` are the magics of its `%%` lines, those too whose body is no Python.
+    """
 
     tree: ast.Module | None = None
+    heads: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     shell: list[str] = field(default_factory=list[str])
     magics: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
@@ -76,6 +96,7 @@ def _cell_magics(code: str, parts: Parts) -> str:
     while found := _HEAD.match(body):
         name, rest = found[1], found[2].strip()
         below = body[found.end() :].lstrip("\n")
+        parts.heads.append((name, rest))
         if name in _SHELL_CELLS:
             parts.shell.append(f"{rest}\n{below}")
             return ""
@@ -114,13 +135,16 @@ def _lines(body: str, parts: Parts) -> str:
     for line in _joined(_dedented(body)):
         indent = line[: len(line) - len(line.lstrip())]
         if (found := _ESCAPED.match(line)) and (not found["target"] or _is_target(found["target"])):
+            target = f"{found['target'].strip()} = " if found["target"] else ""
             if found["mark"].startswith("!"):
                 parts.shell.append(found["rest"])
-                python.append(f"{indent}pass")
+                python.append(f"{indent}{target}None")
             else:
                 name, rest = _magic(found["rest"])
                 _note(parts, name, rest)
-                python.append(indent + (python_of(rest) or "pass"))
+                inner = "" if name in _TAKES_NO_PYTHON else python_of(rest)
+                whole = f"{target}{inner}" if inner and parse(f"{target}{inner}") else f"{target}None"
+                python.append(f"{indent}{whole}")
         elif found := _AUTOCALL.match(line):
             given = found["rest"] if found["mark"] == "/" else repr(found["rest"])
             call = f"{found['name']}({given})"

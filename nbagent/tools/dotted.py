@@ -95,7 +95,7 @@ class Dotted:
         if name in self._bound and name not in _CERTAIN:
             return ""
         if self._namespace is not None and name in self._namespace:
-            return _of_value(self._namespace[name])
+            return of_value(self._namespace[name])
         if name in self._doubtful:
             return f"?{name}"
         return _SAME.get(name, name) if name in self._assumed or name in _CERTAIN else _builtin(name)
@@ -179,7 +179,7 @@ def _plain(name: str) -> str:
     return rest if first == "builtins" and dot else f"{first}{dot}{rest}"
 
 
-def _of_value(value: object) -> str:
+def of_value(value: object) -> str:
     """Return the dotted name of a module or a library function in the namespace, or "" for any other object."""
     if type(value) is types.ModuleType:
         name = types.ModuleType.__getattribute__(value, "__dict__").get("__name__")

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from nbagent.core.tools import Kind
 from nbagent.tools import cellcode
 from nbagent.tools.dotted import Dotted
+from nbagent.tools.foresee import told
 from nbagent.tools.signs import (
     ANY_OWNER,
     ASSUMED,
@@ -65,6 +67,15 @@ def in_words(found: Iterable[str]) -> str:
     given = set(found)
     said = [label for label in ORDER if label in given]
     return f" ({', '.join(said)})" if said else ""
+
+
+def hints(code: str, namespace: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what running `code` (a cell) would do, in plain words, for a person who is asked: a hint and no promise.
+
+    Such as "deletes tmp/", "rebinds `df`" (a name of `namespace`; new names are no news), "changes `sales` in place",
+    "writes out.csv". The worst come first. Nothing is run, any text is taken, and the time is bounded.
+    """
+    return told(code, namespace, effects(code, namespace))
 
 
 def exits_kernel(code: str) -> bool:
