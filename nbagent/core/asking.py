@@ -143,7 +143,7 @@ def _approval(run: Run, item: Asked) -> Approval:
         input=ready.shown,
         preview=ready.preview,
         why=item.decision.rule,
-        offers=run.agent.gate.offers(ready.tool, ready.given),
+        offers=run.agent.gate.offers(ready.tool, ready.given, item.decision.kind),
         notebook=run.agent.notebook,
         editable=ready.tool.amend is not None and ready.preview.kind != "none",
     )

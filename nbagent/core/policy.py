@@ -41,6 +41,8 @@ _ROWS: dict[Kind, tuple[Action, ...]] = {
     Kind.EDIT_CELL: ("ask", "allow", "deny", "deny", "deny", "allow"),
     Kind.RUN_CELL: ("ask", "ask", "deny", "deny", "deny", "allow"),
     Kind.RUN_ALL: ("ask", "ask", "deny", "deny", "deny", "allow"),
+    Kind.LONG_RUN: ("ask", "ask", "deny", "deny", "deny", "allow"),
+    Kind.KEPT: ("ask", "ask", "deny", "deny", "deny", "ask"),
     Kind.WRITE_FILE: ("ask", "allow", "deny", "deny", "deny", "allow"),
     Kind.SHELL: ("ask", "ask", "deny", "deny", "deny", "allow"),
     Kind.SHELL_READ: ("ask", "ask", "ask", "ask", "deny", "allow"),
@@ -50,6 +52,9 @@ _ROWS: dict[Kind, tuple[Action, ...]] = {
 
 TABLE: dict[Kind, dict[Mode, Action]] = {kind: dict(zip(_COLUMNS, row, strict=True)) for kind, row in _ROWS.items()}
 """Which kind of call is allowed, asked or denied in which mode."""
+
+_NO_RULE = frozenset({Kind.LONG_RUN, Kind.KEPT})
+"""Kinds that no allow rule allows: what was agreed to once says nothing about the time that it takes again."""
 
 _RULE = re.compile(r"^\s*([A-Za-z0-9_*-]+)\s*(?:\((.*)\))?\s*$", re.DOTALL)
 
@@ -117,8 +122,8 @@ class Gate(Protocol):
         """Return what happens to a call of `tool` with validated input `given`."""
         ...
 
-    def offers(self, tool: Tool, given: Json) -> tuple[str, ...]:
-        """Return the exact rules that "Allow from now on" could keep for such a call, narrowest first."""
+    def offers(self, tool: Tool, given: Json, kind: Kind) -> tuple[str, ...]:
+        """Return the exact rules that "Allow from now on" could keep for such a call of `kind`, narrowest first."""
         ...
 
     def keep(self, rule: str) -> None:
@@ -162,9 +167,9 @@ class Policy:
         if parsed not in self.rules:
             self.kept.append(parsed)
 
-    def offers(self, tool: Tool, given: Json) -> tuple[str, ...]:
-        """Return the exact rules that could be kept for such a call; none for a protected one."""
-        if tool.kind(given) is Kind.PROTECTED:
+    def offers(self, tool: Tool, given: Json, kind: Kind) -> tuple[str, ...]:
+        """Return the exact rules that could be kept for such a call of `kind`; none for a protected one."""
+        if kind in {Kind.PROTECTED, *_NO_RULE}:
             return ()
         subject = tool.subject(given)
         if not subject:
@@ -190,6 +195,8 @@ class Policy:
         return Decision(by_mode, said, kind)
 
     def _allowing(self, tool: Tool, subject: str, kind: Kind) -> Rule | None:
+        if kind in _NO_RULE:
+            return None
         for rule in self.rules:
             if rule.action != "allow" or not rule.matches(tool, subject):
                 continue

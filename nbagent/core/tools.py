@@ -32,6 +32,8 @@ class Kind(StrEnum):
     SHELL = "shell or network"
     SHELL_READ = "read-only shell command"
     RUN_ALL = "run many cells at once"
+    LONG_RUN = "run a cell whose last run took long"
+    KEPT = "run a cell that is marked “don't rerun”"
     RISKY_CODE = "run code that shells out, deletes, installs or goes to the network"
     PROTECTED = "touch a protected path or end the kernel"
 
@@ -183,7 +185,7 @@ def tool(
     title: Callable[[Json], str] | None = None,
     preview: Callable[[Json], Preview] = _nothing,
     exact: bool = False,
-    amend: str | None = None,
+    amend: str | Callable[[Json, str], Json] | None = None,
     target: Callable[[Json], str] | None = None,
 ) -> Callable[[ToolFunction], Tool]: ...
 
@@ -198,7 +200,7 @@ def tool(
     title: Callable[[Json], str] | None = None,
     preview: Callable[[Json], Preview] = _nothing,
     exact: bool = False,
-    amend: str | None = None,
+    amend: str | Callable[[Json, str], Json] | None = None,
     target: Callable[[Json], str] | None = None,
 ) -> Tool | Callable[[ToolFunction], Tool]:
     """Make a `Tool` of an async function whose first parameter is its `Call`.
@@ -206,7 +208,8 @@ def tool(
     The docstring's first part is the description; a Google-style `Args:` section describes the arguments; types and
     defaults come from the signature. `kind` is a row of the policy table or a function of the input; `subject` names
     the argument (or computes the text) that rules match; without it the first argument is taken. `amend` names the
-    argument that holds the preview's body, if a person may change it before they approve; `target`: see `Tool`.
+    argument that holds the preview's body (or puts it into the input), if a person may change it before they approve;
+    `target`: see `Tool`.
     """
 
     def build(func: ToolFunction) -> Tool:
@@ -228,7 +231,7 @@ def tool(
             title=title or (lambda given: _default_title(tool_name, of_subject(given))),
             preview=preview,
             exact=exact,
-            amend=None if amend is None else _putting(amend),
+            amend=_putting(amend) if isinstance(amend, str) else amend,
             target=target,
             _model=[model],
         )

@@ -1,56 +1,22 @@
 """What the cell tools know and say about cells, apart from any notebook.
 
-Pure text and memory: no port is called here. Read `Seen` first: it is why the agent can only change what it has read.
+Pure text: no port is called here. Read `overview` first; what the model has seen is remembered in seen.py.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from nbagent.core.errors import NotebookError, ToolError
 from nbagent.core.messages import Block, clean, text_block
 from nbagent.core.ports import Cell, Output, Ran
 from nbagent.core.tools import Result
+from nbagent.tools.marks import STALE, is_agents, is_kept, is_marker, is_stale
 
 _FENCE = re.compile(r"\A\s*(?P<bar>```+|~~~+)[ \t]*(?P<info>[\w+-]*)[^\n`]*\n(?P<body>.*?)\n?(?P=bar)\s*\Z", re.DOTALL)
 _NUMBER = re.compile(r"\A(?:In|Out)?\s*\[?\s*(\d+)\s*\]?:?\Z", re.IGNORECASE)
 _AGENT = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*%%?agent\b")
-
-
-@dataclass(slots=True)
-class Seen:
-    """Cells as the model last saw them, and what a person was shown of the call that comes next.
-
-    `cells`: by id, from each read and write. `shown`: by id, the cell as each question about the next call saw it, from its
-    kind to its preview (None: not read, so nothing to decide on); what is changed or run must still be all of them.
-    `last_added` and `after` keep several inserts in the order in which they were made.
-    """
-
-    cells: dict[str, Cell] = field(default_factory=dict[str, Cell])
-    shown: dict[str, list[Cell | None]] = field(default_factory=dict[str, "list[Cell | None]"])
-    last_added: str | None = None
-    after: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-
-    def learn(self, cell: Cell) -> None:
-        """Remember `cell` as the model has just seen or written it."""
-        self.cells[cell.id] = cell
-
-    def label(self, cell_id: str) -> str:
-        """Return how people know a cell: In[n], or the start of its id if it has not run."""
-        cell = self.cells.get(cell_id.strip())
-        return f"In[{cell.number}]" if cell and cell.number is not None else f"cell {cell_id.strip()[:8]}"
-
-    def end_of_chain(self, cells: Sequence[Cell], anchor: str) -> str:
-        """Return the last of the cells that stand right after `anchor` and were inserted there before, or `anchor`."""
-        mine = self.after.get(anchor, set())
-        ids = [cell.id for cell in cells]
-        for cell_id in ids[ids.index(anchor) + 1 :] if anchor in ids else []:
-            if cell_id not in mine:
-                break
-            anchor = cell_id
-        return anchor
 
 
 def first_line(source: str, limit: int = 60) -> str:
@@ -101,6 +67,9 @@ def starts_agent(source: str) -> bool:
 
 def describe_outputs(outputs: Iterable[Output], limit: int = 200) -> list[str]:
     """Return one short line for each output: images by their size, errors by their name, text by its first line."""
+    outputs = list(outputs)
+    if outputs and is_marker(outputs[0]):
+        return [f"stale: {STALE.lower()}, which has not run", *describe_outputs(outputs[1:], limit)]
     return [_describe(output, limit) for output in outputs]
 
 
@@ -151,8 +120,7 @@ def overview(
     whole: list[Cell] = []
     for cell in cells:
         number = f" In[{cell.number}]" if cell.number is not None else " not run" if cell.type == "code" else ""
-        mine = " (the agent's own cell: this conversation)" if cell.id == own else ""
-        head = f"{cell.index + 1}. {cell.id} {cell.type}{number}{mine}"
+        head = f"{cell.index + 1}. {cell.id} {cell.type}{number}{notes(cell, own)}"
         if len(cell.source) <= min(each, budget):
             budget -= len(cell.source)
             whole.append(cell)
@@ -165,6 +133,13 @@ def overview(
         parts.append(f"{head}\n{_indented(body)}{outputs}")
     listed = "\n\n".join(parts) or "(no cells)"
     return f"{total} cells. Each: place, id, type, In[n]; then its source and → its outputs.\n\n{listed}", whole
+
+
+def notes(cell: Cell, own: str | None) -> str:
+    """Return what the model should know of a cell beside its text, in brackets, or ""."""
+    said = ["the agent's own cell: this conversation"] if cell.id == own else ["written by an agent"] * is_agents(cell)
+    said += ["marked “don't rerun” by the person"] * is_kept(cell) + ["stale: edited, not run since"] * is_stale(cell)
+    return f" ({'; '.join(said)})" if said else ""
 
 
 def _indented(text: str) -> str:

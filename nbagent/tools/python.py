@@ -10,7 +10,7 @@ import dataclasses
 from nbagent.core.messages import Block, Json, text_block
 from nbagent.core.ports import Kernel, Preview, Ran
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
-from nbagent.tools.effects import effects, in_words, kind_of
+from nbagent.tools.effects import hints, kind_of
 from nbagent.tools.results import output_blocks
 
 
@@ -20,10 +20,17 @@ def tools(kernel: Kernel, *, timeout: float | None) -> list[Tool]:
     def kind(given: Json) -> Kind:
         return kind_of(given["code"], Kind.SCRATCH, kernel.namespace())
 
-    def title(given: Json) -> str:
-        return _look(given["code"]) + in_words(effects(given["code"], kernel.namespace()))
+    def preview(given: Json) -> Preview:
+        return Preview("code", given["code"], effects=hints(given["code"], kernel.namespace()))
 
-    @tool(kind=kind, subject="code", title=title, preview=_preview, exact=True)
+    @tool(
+        kind=kind,
+        subject="code",
+        title=lambda given: _look(given["code"]),
+        preview=preview,
+        exact=True,
+        amend="code",
+    )
     async def run_python(_call: Call, code: str) -> Result:
         """Run Python in the notebook's kernel to look at something, and return what it prints and its last value.
 
@@ -54,7 +61,3 @@ def ran_result(ran: Ran, *, cells: tuple[str, ...] = ()) -> Result:
 def _look(code: str) -> str:
     lines = [line for line in code.splitlines() if line.strip()]
     return f"look: {lines[0].strip()[:80]}" + (" …" if len(lines) > 1 else "") if lines else "look"
-
-
-def _preview(given: Json) -> Preview:
-    return Preview("code", given["code"])

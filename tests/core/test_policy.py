@@ -108,7 +108,7 @@ def test_code_that_ends_the_kernel_is_asked_about_whatever_the_rules():
 def test_every_offered_rule_allows_the_call_it_was_offered_for(subject):
     for exact in (True, False):
         made, policy = make(Kind.SHELL, exact=exact), Policy()
-        for offer in policy.offers(made, {"what": subject}):
+        for offer in policy.offers(made, {"what": subject}, Kind.SHELL):
             kept = Policy()
             kept.keep(offer)
             assert decide(kept, made, subject) == "allow"
