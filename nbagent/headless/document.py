@@ -77,10 +77,15 @@ class Document:
         }
 
     def _do_insert(self, request: Json) -> Json:
-        if not any(cell["id"] == request["cell"] for cell in self.cells):
+        there = any(cell["id"] == request["cell"] for cell in self.cells)
+        if there and not request.get("retry"):
+            raise Refusal("exists", f"there is a cell {request['cell']}", str(request["cell"]))
+        if not there:
             make = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}
             new = make.get(request["cell_type"], nbformat.v4.new_raw_cell)
-            self.cells.insert(self._place(request["anchor"]), new(request["source"], id=request["cell"]))
+            cell = new(request["source"], id=request["cell"])
+            _merge(cell, request.get("metadata"))
+            self.cells.insert(self._place(request["anchor"]), cell)
         return self._one(request["cell"])
 
     def _do_edit(self, request: Json) -> Json:
@@ -88,6 +93,7 @@ class Document:
         if cell.source != request["source"]:
             _check_unchanged(cell, request)
             cell.source = request["source"]
+        _merge(cell, request.get("metadata"))
         return self._one(request["cell"])
 
     def _do_delete(self, request: Json) -> None:
@@ -121,6 +127,15 @@ class Document:
         del self._runs[request["run"]]
         cell.execution_count = request["number"]
         return {"gap": False}
+
+    def _do_set_outputs(self, request: Json) -> Json:
+        cell = self._code(request["cell"])
+        cell.outputs, cell.execution_count = _nodes(request["outputs"]), request["number"]
+        return self._do_read(request)
+
+    def _do_set_metadata(self, request: Json) -> Json:
+        _merge(self._cell(request["cell"]), request["metadata"])
+        return self._one(request["cell"])
 
     def _do_record(self, request: Json) -> None:
         cell = self._code(request["cell"])
@@ -179,6 +194,15 @@ class Document:
 def _check_unchanged(cell: NotebookNode, request: Json) -> None:
     if cell.source != request["expected"]:
         raise Refusal("changed", f"cell {request['cell']} was changed", str(request["cell"]))
+
+
+def _merge(cell: NotebookNode, metadata: Json | None) -> None:
+    """Set the top-level keys of a cell's metadata; None takes one away."""
+    for key, value in (metadata or {}).items():
+        if value is None:
+            cell.metadata.pop(key, None)
+        else:
+            cell.metadata[key] = nbformat.from_dict(value) if isinstance(value, dict) else value
 
 
 def _change_text(output: NotebookNode, drop: int, text: str) -> None:

@@ -8,7 +8,7 @@ nbformat 4.5 at every moment. Read `MemoryNotebook.insert` first, then `MemorySi
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbagent.core.errors import NotebookError
@@ -63,18 +63,30 @@ class MemoryNotebook:
         index = self._find(cell_id)
         return _as_cell(self.cells_[index], index, with_outputs=True)
 
-    async def insert(self, anchor: Anchor, cell_type: CellType, source: str) -> Cell:
+    async def insert(
+        self,
+        anchor: Anchor,
+        cell_type: CellType,
+        source: str,
+        *,
+        metadata: Json | None = None,
+        cell_id: str | None = None,
+    ) -> Cell:
         """Insert a cell at `anchor`; in an empty notebook an anchor with an empty id means its start."""
         index = self._place(anchor) if self.cells_ or anchor.id else 0
-        raw: Json = {"id": self._new_id(), "cell_type": cell_type, "metadata": {}, "source": clean(source)}
+        raw: Json = {"id": self._new_id(cell_id), "cell_type": cell_type, "metadata": {}, "source": clean(source)}
         if cell_type == "code":
             raw |= {"outputs": [], "execution_count": None}
-        self.cells_.insert(index, self._make(raw))
+        new = self._make(raw)
+        self._merge(new, metadata)
+        self.cells_.insert(index, new)
         return await self.read(raw["id"])
 
-    async def edit(self, cell_id: str, source: str, expected_hash: str) -> Cell:
+    async def edit(self, cell_id: str, source: str, expected_hash: str, *, metadata: Json | None = None) -> Cell:
         """Replace a cell's source if its hash is still `expected_hash`."""
-        self._checked(cell_id, expected_hash)["source"] = clean(source)
+        raw = self._checked(cell_id, expected_hash)
+        raw["source"] = clean(source)
+        self._merge(raw, metadata)
         return await self.read(cell_id)
 
     async def delete(self, cell_id: str, expected_hash: str) -> None:
@@ -93,13 +105,25 @@ class MemoryNotebook:
 
     async def begin_run(self, cell_id: str) -> MemorySink:
         """Mark a code cell as running, with its outputs cleared, and return where its outputs go."""
-        raw = self.cells_[self._find(cell_id)]
-        if raw["cell_type"] != "code":
-            raise NotebookError(f"cell {cell_id} is a {raw['cell_type']} cell: only code cells run")
+        raw = self._code(cell_id)
         raw["outputs"] = []
         raw["execution_count"] = None
         self.running.add(cell_id)
         return MemorySink(raw, self._displays, self._make, lambda: self.running.discard(cell_id))
+
+    async def set_outputs(self, cell_id: str, outputs: Sequence[Output], number: int | None) -> Cell:
+        """Replace the outputs and the execution count of a code cell; what is no nbformat output is refused."""
+        raw = self._code(cell_id)
+        if unknown := [o.get("output_type") for o in outputs if o.get("output_type") not in _OUTPUT_KEYS]:
+            raise NotebookError(f"{unknown[0]!r} is no type of output: there are {', '.join(_OUTPUT_KEYS)}")
+        raw["outputs"] = [self._make(_valid(output)) for output in outputs]
+        raw["execution_count"] = number
+        return await self.read(cell_id)
+
+    async def set_metadata(self, cell_id: str, metadata: Json) -> Cell:
+        """Merge `metadata` into a cell's; None takes a key away."""
+        self._merge(self.cells_[self._find(cell_id)], metadata)
+        return await self.read(cell_id)
 
     async def save(self) -> None:
         """Call `on_save`."""
@@ -120,8 +144,27 @@ class MemoryNotebook:
             raise NotebookError(f"cell {cell_id} changed since you read it: read it again")
         return raw
 
-    def _new_id(self) -> str:
+    def _code(self, cell_id: str) -> Any:
+        raw = self.cells_[self._find(cell_id)]
+        if raw["cell_type"] != "code":
+            raise NotebookError(f"cell {cell_id} is a {raw['cell_type']} cell: only code cells run and have outputs")
+        return raw
+
+    def _merge(self, raw: Any, metadata: Json | None) -> None:
+        kept = dict(raw["metadata"])
+        for key, value in clean_value(metadata or {}).items():
+            if value is None:
+                kept.pop(key, None)
+            else:
+                kept[key] = value
+        raw["metadata"] = self._make(kept)
+
+    def _new_id(self, given: str | None) -> str:
         taken = {raw["id"] for raw in self.cells_}
+        if given is not None:
+            if given in taken:
+                raise NotebookError(f"there is a cell {given} already: a second one can't have its id")
+            return given
         while (new := uuid.uuid4().hex[:8]) in taken:
             pass
         return new
@@ -233,6 +276,8 @@ def _joined(source: str | list[str]) -> str:
 def _valid(output: Output) -> Output:
     """Return only what nbformat knows of `output`, cleaned of what can't be written to a file."""
     kind = output["output_type"]
+    if kind == "stream":
+        output = {"name": "stdout", **output, "text": _joined(output.get("text", ""))}
     missing: Json = {"metadata": {}, "execution_count": None, "data": {}, "traceback": [], "ename": "", "evalue": ""}
     kept = {key: clean_value(output.get(key, missing.get(key))) for key in _OUTPUT_KEYS[kind]}
     return {"output_type": kind, **kept}

@@ -1,10 +1,11 @@
 """The kernel's half of the bridge: asks the page that shows the notebook to do things, and waits for its answer by id.
 
 Protocol (version 1, custom messages of one comm). Kernel to page: `{v, id?, op, page?, ...}`; page to kernel:
-`{v, id, page, ok: true, result}` or `{v, id, page, ok: false, error, code, more?}`, and unasked `ready`, `bye` and
-`resend`. One page writes: the page that answered the hello holds the lease, requests carry its id, other pages ignore
-them. A page that stops answering loses the lease, and whoever answers the next hello gets it; every operation is made
-so that doing it twice does it once. No wait depends on a single message, and each has a bound.
+`{v, id, page, path, ok: true, result}` or `{v, id, page, path, ok: false, error, code, more?}`, and unasked `ready`, `bye`,
+`moved`, `cell-gone` and `resend`. One page writes: the page that answered the hello holds the lease, requests carry its
+id, other pages ignore them. A page that goes or stops answering loses the lease, and whoever answers the next hello gets
+it; every operation is made so that doing it twice does it once. Of the requests only `hello` and `follow` are for all
+pages. No wait depends on a single message, and each has a bound.
 
 Must not know of agents, models, cells' meaning or approvals. Read `Bridge.hello`, then `Bridge.call`; the page's half
 is static/bridge.js, the one inside nbclient nbagent/headless/page.py.
@@ -19,108 +20,23 @@ import time
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
-
-import anywidget
-import traitlets
+from typing import Any
 
 from nbagent.core.errors import NotebookError
 from nbagent.core.messages import Json
+from nbagent.jupyter.channel import VERSION, Channel, Hello, PageRefused, WidgetChannel
 
-VERSION = 1
-PROTOCOL = "nbagent-bridge/1"
 HELLO_AT = (0.0, 0.5, 1.5, 3.0)
 """Seconds at which the hello is sent: the first is lost on some kernels (measured on 7.2), the second is not."""
 HELLO_TOTAL = 3.5
 BETTER_PAGE = 0.4
 """Seconds to wait for the page that has the document and started the cell, after another one has answered."""
 CALL_TIMEOUT = 12.0
+ALIVE_TIMEOUT = 2.0
+"""Seconds in which the page with the lease must show that it is there, when another one has come."""
 
 PAGE_GONE = "the page that shows the notebook does not answer: it was closed, or is still loading"
 CLOSED = "the connection to the notebook's page is closed, because this run has ended"
-
-
-class PageRefused(NotebookError):
-    """The page answered and did not do it; `code` says why: unknown_cell, changed, not_code, or what the page sent."""
-
-    def __init__(self, message: str, code: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class Channel(Protocol):
-    """What carries messages to the pages and back: a comm, or its double in tests."""
-
-    def send(self, content: Json) -> None:
-        """Send to every page that shows the notebook; may be called from any thread."""
-        ...
-
-    def on_message(self, receive: Callable[[Json], None]) -> None:
-        """Call `receive` with each message from a page, on whatever thread it comes."""
-        ...
-
-    def close(self) -> None:
-        """Stop for good."""
-        ...
-
-
-class BridgeWidget(anywidget.AnyWidget):
-    """The comm as a widget without a view: the page loads static/bridge.js for it."""
-
-    _esm = Path(__file__).parent / "static" / "bridge.js"
-    _view_name = traitlets.Unicode(None, allow_none=True).tag(sync=True)
-    protocol = traitlets.Unicode(PROTOCOL).tag(sync=True)
-
-
-class WidgetChannel:
-    """The channel over a `BridgeWidget`'s comm; made in the running cell, so that the page of that cell hears it."""
-
-    def __init__(self) -> None:
-        self.widget = BridgeWidget()
-
-    def send(self, content: Json) -> None:
-        """Send a custom message; iopub takes it from any thread."""
-        self.widget.send(content)
-
-    def on_message(self, receive: Callable[[Json], None]) -> None:
-        """Register `receive` for the widget's custom messages."""
-        self.widget.on_msg(lambda _widget, content, _buffers: receive(content))
-
-    def close(self) -> None:
-        """Close the widget, so that it leaves no state in the saved notebook."""
-        self.widget.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Hello:
-    """What the page that holds the lease said of itself.
-
-    `document`: it can reach the notebook's document. `interactive`: a person can click there. `own_cell`: id of the
-    running cell, if the page knows it; `running`: it was started there. `front_end`: jupyterlab, notebook, vscode, colab, headless or unknown.
-    """
-
-    page: str
-    path: str
-    document: bool
-    interactive: bool
-    own_cell: str | None
-    front_end: str
-    running: bool = False
-
-    @classmethod
-    def of(cls, page: str, result: Json) -> Hello:
-        """Read a page's answer; what is missing counts as not there."""
-        own = result.get("own_cell")
-        return cls(
-            page=page,
-            path=str(result.get("path") or ""),
-            document=result.get("document") is True,
-            interactive=result.get("interactive") is True,
-            own_cell=str(own) if own else None,
-            front_end=str(result.get("front_end") or "unknown"),
-            running=result.get("running") is True,
-        )
 
 
 @dataclass(slots=True)
@@ -146,9 +62,23 @@ class Bridge:
         self._answers: asyncio.Queue[Hello] = asyncio.Queue()
         self._asking = asyncio.Lock()
         self._resend: dict[str, Callable[[], None]] = {}
+        self._path = self._session = ""
+        self._on_gone: Callable[[], None] = lambda: None
+        self._led = asyncio.Event()
+        self._checking: asyncio.Task[None] | None = None
         self._closed = False
         self._channel = channel if channel is not None else WidgetChannel()
         self._channel.on_message(self._receive)
+
+    @property
+    def path(self) -> str:
+        """The notebook's path as the page said it last: it stays with the document when that is renamed."""
+        return self._path
+
+    @property
+    def document(self) -> str:
+        """What the notebook is known by as long as the kernel lives, under any name: its server session, else its path."""
+        return self._session or self._path
 
     # ── asking ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -174,10 +104,10 @@ class Bridge:
             answer = await self._next_answer(until - time.monotonic())
             if answer is None:
                 continue
-            if self._fits(answer) and (answer.running or self.cell is None):
+            if answer.fits(self.cell) and (answer.running or self.cell is None):
                 return self._give_lease(answer)
-            if (self._fits(answer) and not (second and second.document)) or (
-                second is None and not self._lacks_cell(answer)
+            if (answer.fits(self.cell) and not (second and second.document)) or (
+                second is None and not answer.lacks(self.cell)
             ):
                 second, deadline = answer, min(deadline, time.monotonic() + BETTER_PAGE)
         return self._give_lease(second) if second is not None else None
@@ -202,6 +132,23 @@ class Bridge:
             self._take_lease(hello)
             raise NotebookError(PAGE_GONE) from None
 
+    async def led(self) -> Hello:
+        """Wait until a page holds the lease, and return what it said; without end where none ever comes."""
+        while (hello := self.lease) is None:
+            self._led.clear()
+            await self._led.wait()
+        return hello
+
+    def follow(self) -> None:
+        """Have the other pages of this notebook show what its file holds now; those with unsaved changes stay as they are."""
+        if (hello := self.lease) is not None and not self._closed:
+            message = {"v": VERSION, "op": "follow", "except": hello.page, "path": self._path, "session": self._session}
+            self._channel.send(message)
+
+    def on_cell_gone(self, callback: Callable[[], None]) -> None:
+        """Call `callback`, on the loop, when the page with the lease says that the running cell is not there any more."""
+        self._on_gone = callback
+
     def tell(self, op: str, **arguments: Any) -> None:
         """Send an operation that needs no answer, from any thread; lost where no page holds the lease."""
         hello = self.lease
@@ -223,6 +170,8 @@ class Bridge:
         with self._lock:
             waiting, self._waiting = list(self._waiting.values()), {}
             self._resend.clear()
+        if self._checking is not None:
+            self._checking.cancel()
         for item in waiting:
             self._fail(item.future, NotebookError(CLOSED))
         self._channel.close()
@@ -253,7 +202,7 @@ class Bridge:
         if reply.get("ok") is True:
             result = reply.get("result")
             return result if isinstance(result, dict) else {}
-        raise PageRefused(_sentence(reply), str(reply.get("code")))
+        raise PageRefused.of(reply)
 
     # ── the lease ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -269,15 +218,11 @@ class Bridge:
         except TimeoutError:
             return None
 
-    def _lacks_cell(self, answer: Hello) -> bool:
-        return answer.document and self.cell is not None and answer.own_cell != self.cell
-
-    def _fits(self, answer: Hello) -> bool:
-        return answer.document and not self._lacks_cell(answer)
-
     def _give_lease(self, answer: Hello) -> Hello:
         changed = self.lease is None or self.lease.page != answer.page
         self.lease = answer
+        self._path, self._session = answer.path, answer.session
+        self._led.set()
         while not self._answers.empty():
             self._answers.get_nowait()
         if changed:
@@ -297,6 +242,8 @@ class Bridge:
         if self._closed or not isinstance(content, dict) or content.get("v") != VERSION:
             return
         key, page = content.get("id"), str(content.get("page") or "")
+        if (path := content.get("path")) and self.lease is not None and self.lease.page == page:
+            self._path = str(path)
         if isinstance(key, str):
             self._take_answer(key, page, content)
         elif content.get("op") == "resend":
@@ -304,8 +251,8 @@ class Bridge:
                 callback = self._resend.get(str(content.get("run")))
             if callback is not None:
                 callback()
-        elif content.get("op") in ("bye", "ready"):
-            self._on_loop(lambda: self._page_moved(str(content["op"]), page))
+        elif (op := content.get("op")) in ("bye", "ready", "cell-gone"):
+            self._on_loop(lambda: self._page_moved(str(op), page))
 
     def _take_answer(self, key: str, page: str, content: Json) -> None:
         with self._lock:
@@ -326,19 +273,45 @@ class Bridge:
             return
         if self._asking.locked():
             self._answers.put_nowait(answer)
-        elif self._fits(answer):  # a page that came back by itself
+        elif answer.fits(self.cell):  # a page that came back by itself
             self._give_lease(answer)
 
     def _page_moved(self, op: str, page: str) -> None:
-        """A page with the lease that says goodbye gives it back at once; what it still owes is asked again."""
-        if op == "bye" and self.lease is not None and self.lease.page == page:
-            self.lease = None
-            with self._lock:
-                owed = [item.future for item in self._waiting.values() if item.page == page]
-            for future in owed:
-                self._fail(future, TimeoutError())
-        elif op == "ready" and self.lease is None and not self._closed:
+        """A page with the lease that says goodbye gives it back at once, and another may take it."""
+        if self._closed:
+            return
+        holds = self.lease is not None and self.lease.page == page
+        if op == "cell-gone" and holds:
+            self._on_gone()
+        elif op == "bye" and holds:
+            self._hand_on()
+        elif op == "ready" and self.lease is None:
             self._send_hello()
+        elif op == "ready" and not holds and self._checking is None:
+            # the page with the lease may have gone without a word: a closed panel has no connection left to say it
+            self._checking = self._loop.create_task(self._check())
+
+    async def _check(self) -> None:
+        hello = self.lease
+        try:
+            if hello is not None:
+                await self._ask(hello, "ping", {}, ALIVE_TIMEOUT)
+        except TimeoutError:
+            if self.lease is hello:
+                self._hand_on()
+        except NotebookError:  # it is there, or this run has ended
+            pass
+        finally:
+            self._checking = None
+
+    def _hand_on(self) -> None:
+        """Take the lease away; what the page still owes is asked again, and the pages are asked who takes it."""
+        lost, self.lease = self.lease, None
+        with self._lock:
+            owed = [item.future for item in self._waiting.values() if lost is not None and item.page == lost.page]
+        for future in owed:
+            self._fail(future, TimeoutError())
+        self._send_hello()
 
     def _on_loop(self, act: Callable[[], object]) -> None:
         try:
@@ -348,17 +321,3 @@ class Bridge:
 
     def _fail(self, future: asyncio.Future[Json], error: Exception) -> None:
         self._on_loop(lambda: future.done() or future.set_exception(error))
-
-
-def _sentence(reply: Json) -> str:
-    more = reply.get("more")
-    cell = str(more.get("cell") if isinstance(more, dict) else "")
-    match reply.get("code"):
-        case "unknown_cell":
-            return f"there is no cell {cell}: it may have been deleted; read the notebook for current ids"
-        case "changed":
-            return f"cell {cell} changed since you read it: read it again"
-        case "not_code":
-            return f"cell {cell} is not a code cell: only code cells run"
-        case _:
-            return f"the notebook's page could not do it: {str(reply.get('error') or 'no reason given')[:300]}"

@@ -30,13 +30,13 @@ class LiveNotebook:
 
     def __init__(self, bridge: Bridge, hello: Hello, *, own_cell: str | None = None) -> None:
         self._bridge = bridge
-        self._path = hello.path
+        self._added: list[str] = []
         self._own_cell = own_cell or bridge.cell or hello.own_cell
 
     @property
     def path(self) -> str:
-        """The notebook's path as the page knows it."""
-        return self._path
+        """The notebook's path as the page knows it now: a notebook that is renamed in mid-run stays the same one."""
+        return self._bridge.path
 
     @property
     def own_cell(self) -> str | None:
@@ -56,17 +56,27 @@ class LiveNotebook:
         """Return one cell with its outputs; outputs too large for one message are replaced by a line saying so."""
         return _cell((await self._call("read", cell=cell_id))["cell"])
 
-    async def insert(self, anchor: Anchor, cell_type: CellType, source: str) -> Cell:
-        """Insert a cell; its id is chosen here, so that a repeated request is recognised and inserts nothing."""
+    async def insert(
+        self,
+        anchor: Anchor,
+        cell_type: CellType,
+        source: str,
+        *,
+        metadata: Json | None = None,
+        cell_id: str | None = None,
+    ) -> Cell:
+        """Insert a cell; its id is chosen here or given, so that a repeated request is recognised and inserts nothing."""
         place = {"id": anchor.id, "where": anchor.where}
-        new = uuid.uuid4().hex[:8]  # as short as nbformat makes them: the model repeats it often
-        done = await self._call("insert", cell=new, anchor=place, cell_type=cell_type, source=source)
+        new = cell_id or uuid.uuid4().hex[:8]  # as short as nbformat makes them: the model repeats it often
+        more = {key: value for key, value in (metadata or {}).items() if value is not None}
+        done = await self._call("insert", cell=new, anchor=place, cell_type=cell_type, source=source, metadata=more)
+        self._added.append(new)
         return _as_written(_cell(done["cell"]), source)
 
-    async def edit(self, cell_id: str, source: str, expected_hash: str) -> Cell:
+    async def edit(self, cell_id: str, source: str, expected_hash: str, *, metadata: Json | None = None) -> Cell:
         """Replace a cell's source; the page compares it with what the hash was made of in the moment of writing."""
         expected = await self._expected(cell_id, expected_hash)
-        done = await self._call("edit", cell=cell_id, source=source, expected=expected)
+        done = await self._call("edit", cell=cell_id, source=source, expected=expected, metadata=metadata or {})
         return _as_written(_cell(done["cell"]), source)
 
     async def delete(self, cell_id: str, expected_hash: str) -> None:
@@ -91,13 +101,28 @@ class LiveNotebook:
         await self._call("begin", cell=cell_id, run=run)
         return PageSink(self._bridge, cell_id, run)
 
+    async def set_outputs(self, cell_id: str, outputs: Sequence[Output], number: int | None) -> Cell:
+        """Replace a code cell's outputs; those of the running cell itself are the record's (`set_record`)."""
+        if cell_id == self._own_cell:
+            raise NotebookError(f"cell {cell_id} is the one that you run in: its output is the record of this run")
+        given = [_sendable(output) for output in outputs]
+        cell = _cell((await self._call("set_outputs", cell=cell_id, outputs=given, number=number))["cell"])
+        if (len(cell.outputs), cell.number) != (len(given), number):
+            raise NotebookError(f"the outputs of cell {cell_id} were set but read back differently: read it again")
+        return cell
+
+    async def set_metadata(self, cell_id: str, metadata: Json) -> Cell:
+        """Merge `metadata` into a cell's; None takes a key away."""
+        return _cell((await self._call("set_metadata", cell=cell_id, metadata=metadata))["cell"])
+
     async def save(self) -> None:
         """Save the notebook through the page, so that nothing that the person typed is lost."""
         await self._bridge.call("save", timeout=SAVE_TIMEOUT)
 
     async def set_record(self, outputs: Sequence[Output], number: int | None) -> None:
         """Put the finished record on the running cell itself. Write it last: what is printed later comes after it."""
-        await self._bridge.call("record", cell=self._own_cell, outputs=list(outputs), number=number)
+        written: Json = {"outputs": list(outputs), "number": number, "added": self._added}
+        await self._bridge.call("record", cell=self._own_cell, **written)
 
     async def _expected(self, cell_id: str, expected_hash: str) -> str:
         found = await self._call("read", cell=cell_id, outputs=False)
@@ -210,6 +235,14 @@ def _sent(bridge: Bridge, **arguments: Any) -> bool:
     except Exception:  # noqa: BLE001  (the one place where the transport may raise anything; a snapshot follows)
         return False
     return True
+
+
+def _sendable(output: Output) -> Output:
+    """Return an output as the page keeps it: streams as one string, nothing that is meant for us only."""
+    kept = {key: value for key, value in output.items() if not key.startswith("_")}
+    if isinstance(text := kept.get("text"), list):
+        kept["text"] = "".join(text)
+    return kept
 
 
 def _cell(item: Json) -> Cell:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.conformance.notebook_kit import PROMISES
+from tests.conformance.notebook_kit import promises
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,14 +54,14 @@ def agent(*lines: str) -> str:
 
 
 KEEP_ALL = agent(
-    "from tests.conformance.notebook_kit import PROMISES, NotebookHost",
+    "from tests.conformance.notebook_kit import NotebookHost, promises",
     "async def user_edit(cell_id, source):",
     '    await bridge.call("edit", cell=cell_id, source=source, expected=(await live.read(cell_id)).source)',
     "broken = {}",
-    "for promise in PROMISES:",
+    "for promise in promises():",
     "    try: await promise(NotebookHost(live, user_edit))",
     "    except Exception: broken[promise.__name__] = traceback.format_exc()",
-    "print(json.dumps([broken, len(PROMISES), hello.front_end, hello.interactive, live.path]))",
+    "print(json.dumps([broken, len(promises()), hello.front_end, hello.interactive, live.path]))",
 )
 
 DRAWN = """
@@ -79,7 +79,7 @@ async def test_the_open_notebook_keeps_every_promise_and_draws_what_the_document
         await notebook.run(1, patience=90)
         broken, count, front_end, interactive, path = json.loads(await notebook.text(1))
         assert broken == {}, "\n".join(broken.values())
-        assert (count, front_end, interactive, path) == (len(PROMISES), "jupyterlab", True, notebook.name)
+        assert (count, front_end, interactive, path) == (len(promises()), "jupyterlab", True, notebook.name)
         for cell, drawn, held in await notebook.js(DRAWN):
             assert drawn == held, f"cell {cell} shows other outputs than the document holds"
         await notebook.save()

@@ -1,10 +1,14 @@
 """Every promise of the Notebook port, one async function each, for every host of it.
 
-A host's test makes a `NotebookHost` and awaits each of `PROMISES` with it, e.g.
+A host's test makes a `NotebookHost` and awaits each of its promises with it, e.g.
 
-    @pytest.mark.parametrize("promise", PROMISES, ids=promise_name)
+    @pytest.mark.parametrize("promise", promises(), ids=promise_name)
     async def test_keeps_the_promise(promise, host):
         await promise(host)
+
+A host that can't do something says so, to `promises` and in its `NotebookHost`, and nothing is skipped in silence: what it
+can't do it must refuse with a sentence, and must leave the notebook as it was. `promises({"run"})`: it runs no cells and
+keeps what else there is. `promises({"write"})`: it only proposes (`proposes_only`), and keeps `PROMISES_OF_A_PROPOSAL`.
 
 A promise begins by adding cells of its own at the end, so one notebook may serve all of them, and none depends on
 what else is in it. It only talks through the port and through `user_edit`, the one thing that a host must provide: it
@@ -13,8 +17,9 @@ changes a cell's source as the person would. All can be awaited in a kernel too:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
+from typing import Literal
 
 from nbagent.core.errors import NotebookError
 from nbagent.core.ports import Anchor, Cell, Notebook, Output, source_hash
@@ -22,15 +27,29 @@ from nbagent.core.ports import Anchor, Cell, Notebook, Output, source_hash
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 
 
+Ability = Literal["write", "run"]
+"""What not every host can: change the notebook at all; show a running cell (`begin_run`)."""
+
+
 @dataclass(frozen=True)
 class NotebookHost:
-    """A notebook with at least one cell, and how its person changes a cell's source."""
+    """A notebook with at least one cell, how its person changes a cell's source, and what the host can't do."""
 
     notebook: Notebook
     user_edit: Callable[[str, str], Awaitable[None]]
+    cannot: Collection[Ability] = ()
 
 
 Promise = Callable[[NotebookHost], Awaitable[None]]
+
+
+def promises(cannot: Collection[Ability] = ()) -> tuple[Promise, ...]:
+    """Return what a host must keep that can't do `cannot`."""
+    if "write" in cannot:
+        return PROMISES_OF_A_PROPOSAL
+    if "run" in cannot:
+        return (*PROMISES, what_does_not_run_is_refused_and_unchanged)
+    return (*PROMISES, *PROMISES_OF_RUNS)
 
 
 def promise_name(promise: Promise) -> str:
@@ -134,7 +153,7 @@ async def a_cell_moves_after_and_before(host: NotebookHost) -> None:
 
 async def a_moved_cell_keeps_its_outputs(host: NotebookHost) -> None:
     a, b = await add(host, "a", "b")
-    await run(host, a, [stream("kept\n")])
+    await host.notebook.set_outputs(a, [stream("kept\n")], 7)
     moved = await host.notebook.move(a, Anchor(b))
     assert moved.number == 7
     assert text((await host.notebook.read(a)).outputs[0]["text"]) == "kept\n"
@@ -198,8 +217,107 @@ async def unknown_ids_are_refused_with_the_real_ones(host: NotebookHost) -> None
         await refused(host.notebook.insert(Anchor(invented), "code", "x"))
         await refused(host.notebook.move(invented, Anchor(a)))
         await refused(host.notebook.move(a, Anchor(invented)))
+        await refused(host.notebook.set_outputs(invented, [], None))
+        await refused(host.notebook.set_metadata(invented, {"x": 1}))
         await refused(host.notebook.begin_run(invented))
     assert [cell.id for cell in await host.notebook.cells()] == every, "a refused operation changed the notebook"
+
+
+async def a_deleted_cell_comes_back_under_its_old_id(host: NotebookHost) -> None:
+    a, b = await add(host, "a = 1", "b = 2")
+    old = await host.notebook.read(a)
+    await host.notebook.delete(a, old.hash)
+    back = await host.notebook.insert(Anchor(b, "before"), "code", old.source, cell_id=a)
+    assert (back.id, back.source) == (a, "a = 1")
+    assert await order(host, [a, b]) == [a, b]
+
+
+async def an_id_that_is_there_is_not_given_twice(host: NotebookHost) -> None:
+    a, b = await add(host, "a", "b")
+    count = len(await host.notebook.cells())
+    said = await refused(host.notebook.insert(Anchor(b), "code", "another", cell_id=a))
+    assert a in said, said
+    assert len(await host.notebook.cells()) == count
+    assert (await host.notebook.read(a)).source == "a"
+
+
+# ── metadata ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+WHO = {"nbagent": {"session": "s", "run": "r", "call": "c", "n": [1, {"deep": None}]}}
+
+
+async def metadata_comes_with_a_new_cell(host: NotebookHost) -> None:
+    last = (await host.notebook.cells())[-1]
+    for kind in ("code", "markdown"):
+        new = await host.notebook.insert(Anchor(last.id), kind, "x", metadata={**WHO, "tags": ["t"], "not": None})
+        for cell in (new, await host.notebook.read(new.id)):
+            assert (cell.metadata["nbagent"], cell.metadata["tags"]) == (WHO["nbagent"], ["t"])
+            assert "not" not in cell.metadata
+
+
+async def metadata_is_merged_key_by_key(host: NotebookHost) -> None:
+    (a,) = await add(host, "x")
+    await host.notebook.set_metadata(a, {"kept": 1, "goes": 2, "changes": {"old": 1}})
+    cell = await host.notebook.set_metadata(a, {"goes": None, "never was": None, "changes": {"new": 2}})
+    for read in (cell, await host.notebook.read(a)):
+        assert (read.metadata["kept"], read.metadata["changes"]) == (1, {"new": 2})
+        assert not {"goes", "never was"} & set(read.metadata)
+        assert read.source == "x"
+    listed = next(cell for cell in await host.notebook.cells() if cell.id == a)
+    assert listed.metadata["changes"] == {"new": 2}
+
+
+async def an_edit_carries_metadata_and_a_refused_one_does_not(host: NotebookHost) -> None:
+    (a,) = await add(host, "old")
+    edited = await host.notebook.edit(a, "new", source_hash("old"), metadata=WHO)
+    assert (edited.source, edited.metadata["nbagent"]) == ("new", WHO["nbagent"])
+    await refused(host.notebook.edit(a, "newer", source_hash("old"), metadata={"nbagent": "not this"}))
+    assert (await host.notebook.read(a)).metadata["nbagent"] == WHO["nbagent"]
+
+
+# ── outputs that are set ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def outputs_are_set_as_they_were_read(host: NotebookHost) -> None:
+    a, b = await add(host, "a", "b")
+    image: Output = {
+        "output_type": "display_data",
+        "data": {"image/png": PNG, "text/plain": "<Figure>"},
+        "metadata": {},
+    }
+    result: Output = {
+        "output_type": "execute_result",
+        "data": {"text/html": "<b>4</b>"},
+        "metadata": {},
+        "execution_count": 3,
+    }
+    error: Output = {"output_type": "error", "ename": "E", "evalue": "e", "traceback": ["one", "two"]}
+    lines: Output = {"output_type": "stream", "name": "stdout", "text": ["one\n", "two\n"]}
+    first = await host.notebook.set_outputs(a, [lines, image, result, error, stream("oh", "stderr")], 3)
+    assert (first.id, first.number, len(first.outputs)) == (a, 3, 5)
+    read = await host.notebook.read(a)
+    second = await host.notebook.set_outputs(b, read.outputs, read.number)
+    for cell in (first, read, second, await host.notebook.read(b)):
+        assert [plain(output) for output in cell.outputs] == [plain(o) for o in (lines, image, result, error)] + [
+            plain(stream("oh", "stderr"))
+        ]
+        assert cell.number == 3
+        assert list(cell.outputs[3]["traceback"]) == ["one", "two"]
+
+
+async def outputs_that_are_set_replace_those_that_were_there(host: NotebookHost) -> None:
+    (a,) = await add(host, "a")
+    await host.notebook.set_outputs(a, [stream("old\n"), display("old")], 3)
+    cell = await host.notebook.set_outputs(a, [display("new")], 4)
+    assert ([text(o["data"]["text/plain"]) for o in cell.outputs], cell.number) == (["new"], 4)
+    cell = await host.notebook.set_outputs(a, [], None)
+    assert (cell.outputs, cell.number, cell.source) == ((), None, "a")
+
+
+async def only_code_cells_have_outputs(host: NotebookHost) -> None:
+    last = (await host.notebook.cells())[-1]
+    words = await host.notebook.insert(Anchor(last.id), "markdown", "# words")
+    await refused(host.notebook.set_outputs(words.id, [stream("x")], 1))
 
 
 # ── runs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -307,13 +425,55 @@ async def only_code_cells_run(host: NotebookHost) -> None:
     await refused(host.notebook.begin_run(words.id))
 
 
+async def a_run_begins_without_the_outputs_that_were_set(host: NotebookHost) -> None:
+    (a,) = await add(host, "x")
+    await host.notebook.set_outputs(a, [display("old"), stream("old\n")], 3)
+    cell = await run(host, a, [stream("new\n")], number=9)
+    assert [text(o.get("text")) for o in cell.outputs] == ["new\n"]
+    cell = await host.notebook.set_outputs(a, [*cell.outputs, stream("more", "stderr")], 10)
+    assert [text(o.get("text")) for o in cell.outputs] == ["new\n", "more"]
+
+
+async def what_does_not_run_is_refused_and_unchanged(host: NotebookHost) -> None:
+    (a,) = await add(host, "x")
+    await host.notebook.set_outputs(a, [stream("stays\n")], 3)
+    await refused(host.notebook.begin_run(a))
+    cell = await host.notebook.read(a)
+    assert (cell.number, [text(o["text"]) for o in cell.outputs]) == (3, ["stays\n"])
+
+
 async def saving_keeps_everything(host: NotebookHost) -> None:
     (a,) = await add(host, "x = 1")
-    await run(host, a, [stream("out\n")])
+    await host.notebook.set_outputs(a, [stream("out\n")], 7)
     before = await host.notebook.read(a)
     await host.notebook.save()
     assert (await host.notebook.read(a)).hash == before.hash
     assert text((await host.notebook.read(a)).outputs[0]["text"]) == "out\n"
+
+
+# ── hosts that only propose ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def a_proposal_says_so_and_changes_nothing(host: NotebookHost) -> None:
+    notebook = host.notebook
+    assert notebook.proposes_only
+    before = await notebook.cells()
+    new = await notebook.insert(Anchor(before[-1].id), "code", "proposed = 1", metadata=WHO)
+    assert new.source == "proposed = 1"
+    await notebook.edit(before[-1].id, "proposed = 2", before[-1].hash, metadata=WHO)
+    assert [(c.id, c.source) for c in await notebook.cells()] == [(c.id, c.source) for c in before]
+
+
+async def a_proposal_refuses_what_can_only_be_done(host: NotebookHost) -> None:
+    notebook = host.notebook
+    last = (await notebook.cells())[-1]
+    await refused(notebook.begin_run(last.id))
+    await refused(notebook.set_outputs(last.id, [stream("x")], 1))
+    await refused(notebook.set_metadata(last.id, {"x": 1}))
+    await refused(notebook.edit(last.id, "x", source_hash(last.source + " ")))
+    await refused(notebook.read("no-such-cell"))
+    again = (await notebook.cells())[-1]
+    assert (again.source, again.number) == (last.source, last.number)
 
 
 PROMISES: tuple[Promise, ...] = (
@@ -328,15 +488,32 @@ PROMISES: tuple[Promise, ...] = (
     what_the_person_wrote_meanwhile_is_never_overwritten,
     a_deleted_cell_is_gone,
     unknown_ids_are_refused_with_the_real_ones,
+    a_deleted_cell_comes_back_under_its_old_id,
+    an_id_that_is_there_is_not_given_twice,
+    metadata_comes_with_a_new_cell,
+    metadata_is_merged_key_by_key,
+    an_edit_carries_metadata_and_a_refused_one_does_not,
+    outputs_are_set_as_they_were_read,
+    outputs_that_are_set_replace_those_that_were_there,
+    only_code_cells_have_outputs,
+    saving_keeps_everything,
+)
+
+PROMISES_OF_RUNS: tuple[Promise, ...] = (
     outputs_arrive_in_order_and_typed,
     pieces_of_a_stream_become_one,
     a_redrawn_line_shows_its_last_state,
     a_display_is_updated_where_it_is,
     clear_output_clears_at_once_or_with_the_next_output,
     a_run_sets_the_number_and_the_next_starts_empty,
+    a_run_begins_without_the_outputs_that_were_set,
     the_person_may_edit_a_cell_while_it_runs,
     outputs_follow_a_cell_that_moves_while_it_runs,
     nothing_arrives_after_the_end,
     only_code_cells_run,
-    saving_keeps_everything,
+)
+
+PROMISES_OF_A_PROPOSAL: tuple[Promise, ...] = (
+    a_proposal_says_so_and_changes_nothing,
+    a_proposal_refuses_what_can_only_be_done,
 )

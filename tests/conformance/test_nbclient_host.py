@@ -10,7 +10,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from nbagent.headless.page import run_notebook
-from tests.conformance.notebook_kit import PROMISES, promise_name
+from tests.conformance.notebook_kit import promise_name, promises
 
 pytestmark = pytest.mark.kernel
 
@@ -21,7 +21,7 @@ import json, traceback
 from nbagent.jupyter.bridge import Bridge
 from nbagent.jupyter.front_end import reach, running_cell
 from nbagent.jupyter.notebook import LiveNotebook
-from tests.conformance.notebook_kit import PROMISES, NotebookHost, promise_name
+from tests.conformance.notebook_kit import NotebookHost, promise_name, promises
 
 bridge = Bridge(cell=running_cell(get_ipython()))
 broken = {}
@@ -31,7 +31,7 @@ async with reach(bridge, get_ipython()) as hello:
     async def user_edit(cell_id, source):  # straight to the page, past the port
         await bridge.call("edit", cell=cell_id, source=source, expected=(await live.read(cell_id)).source)
 
-    for promise in PROMISES:
+    for promise in promises():
         try:
             await promise(NotebookHost(live, user_edit))
             broken[promise_name(promise)] = None
@@ -56,7 +56,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
     return notebook
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=promise_name)
+@pytest.mark.parametrize("promise", promises(), ids=promise_name)
 def test_the_live_notebook_keeps_the_promise(promise, ran) -> None:
     agent = next(cell for cell in ran.cells if cell.id == "agent")
     said = json.loads(agent.outputs[0].text)
@@ -65,4 +65,4 @@ def test_the_live_notebook_keeps_the_promise(promise, ran) -> None:
 
 def test_the_cells_are_in_the_notebook_afterwards_and_it_is_valid(ran) -> None:
     nbformat.validate(ran)
-    assert len(ran.cells) > len(PROMISES)
+    assert len(ran.cells) > len(promises())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nbagent.core.errors import NotebookError
 from nbagent.core.ports import Anchor
 from nbagent.headless.memory import MemoryNotebook
-from tests.conformance.notebook_kit import PROMISES, NotebookHost, promise_name, stream, text
+from tests.conformance.notebook_kit import NotebookHost, promise_name, promises, stream, text
 
 
 def first_cell():
@@ -42,7 +42,7 @@ def host(notebook):
     return NotebookHost(notebook, user_edit)
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=promise_name)
+@pytest.mark.parametrize("promise", promises(), ids=promise_name)
 async def test_keeps_the_promise(promise, host, notebook):
     await promise(host)
     valid(notebook)

@@ -1,0 +1,126 @@
+// @ts-check
+/**
+ * What a page does by itself, beside the kernel's requests: it follows what another tab writes, says when the agent's cell
+ * is gone, and leaves no dead view behind when the kernel goes away. Nothing that the person has not saved is ever thrown
+ * away. Must not know of the comm. Read `follower`.
+ *
+ * @import { DocumentContext, Json, Output } from "./bridge_cells.js"
+ */
+
+import { replaceOutputs } from "./bridge_cells.js";
+
+const GONE_MS = 100; // a cell that is moved or loaded anew is away for less
+const WIDGET = "application/vnd.jupyter.widget-view+json";
+const KERNEL_GONE = new Set(["restarting", "autorestarting", "terminating", "dead"]);
+const UNSAVED =
+  "An agent is at work in this notebook in another tab. This tab has changes that are not saved, so it stays as it is and " +
+  "does not show the run. To see it, go to the other tab, or reload the notebook from disk here, which drops the changes.";
+
+/** Say something to the person in a corner of the page, once, until they close it. @param {string} text */
+export function notice(text) {
+  const there = [...document.querySelectorAll(".nbagent-notice span")];
+  if (there.some((node) => node.textContent === text)) return;
+  const box = document.createElement("div");
+  box.className = "nbagent-notice";
+  box.setAttribute("role", "status");
+  Object.assign(box.style, {
+    position: "fixed", right: "16px", bottom: "40px", zIndex: "10000", maxWidth: "420px", padding: "10px 12px",
+    display: "flex", gap: "10px", alignItems: "start", borderRadius: "4px", font: "13px/1.4 sans-serif",
+    background: "var(--jp-layout-color1, Canvas)", color: "var(--jp-ui-font-color1, CanvasText)",
+    border: "1px solid var(--jp-border-color1, GrayText)", boxShadow: "0 2px 10px rgba(0, 0, 0, 0.25)",
+  });
+  const words = document.createElement("span");
+  words.textContent = text;
+  const close = document.createElement("button");
+  close.textContent = "Close";
+  close.onclick = () => box.remove();
+  box.append(words, close);
+  document.body.append(box);
+}
+
+/** Whether the person has the cursor in an editor or a text box of this page. */
+function atWork() {
+  const active = document.activeElement;
+  return document.hasFocus() && !!active?.matches(".cm-content, input, textarea");
+}
+
+/**
+ * Shows in this page what another one of the same notebook has saved.
+ * @param {DocumentContext} context
+ */
+export function follower(context) {
+  let waits = false;
+  let busy = false;
+  let again = false;
+  const reload = async () => {
+    if (context.isDisposed || context.model.collaborative || !context.revert) return; // there the tabs share one document
+    if (context.model.dirty) return notice(UNSAVED);
+    if (atWork()) {
+      if (!waits) document.addEventListener("focusout", () => setTimeout(() => ((waits = false), void load())), { once: true });
+      waits = true;
+      return;
+    }
+    const frames = [...document.querySelectorAll(".jp-WindowedPanel-outer")].map((frame) => ({ frame, top: frame.scrollTop }));
+    await context.revert();
+    requestAnimationFrame(() => frames.forEach(({ frame, top }) => (frame.scrollTop = top)));
+  };
+  const load = async () => {
+    again = busy;
+    if (busy) return; // it reads the file once more when it is done
+    busy = true;
+    try {
+      do {
+        again = false;
+        await reload();
+      } while (again);
+    } finally {
+      busy = false;
+    }
+  };
+  return load;
+}
+
+/**
+ * Call `gone` once when the cell, which is there, is there no more.
+ * @param {DocumentContext} context
+ * @param {string} cell
+ * @param {() => void} gone
+ * @param {AbortSignal} stopped
+ */
+export function watchCell(context, cell, gone, stopped) {
+  const { changed } = context.model.sharedModel;
+  if (!changed) return;
+  const there = () => context.model.sharedModel.cells.some((one) => one.getId() === cell);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const look = () => {
+    if (timer !== undefined || there()) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      if (!stopped.aborted && !there()) gone();
+    }, GONE_MS);
+  };
+  changed.connect(look);
+  stopped.addEventListener("abort", () => changed.disconnect(look));
+}
+
+/**
+ * When the kernel goes away, put `last.outputs` in the place of the live view of `last.cell`, whose buttons are dead.
+ * @param {DocumentContext} context
+ * @param {() => {cell: string, outputs: Output[], number: number | null} | null} last
+ * @param {AbortSignal} stopped
+ */
+export function watchKernel(context, last, stopped) {
+  const signal = context.sessionContext?.statusChanged;
+  if (!signal) return;
+  /** @param {unknown} _sender @param {string} status */
+  const look = (_sender, status) => {
+    const left = KERNEL_GONE.has(status) && last();
+    const cell = left && context.model.sharedModel.cells.find((one) => one.getId() === left.cell);
+    if (!left || !cell || !cell.getOutputs().some((output) => WIDGET in (output.data ?? {}))) return;
+    replaceOutputs(cell, left.outputs);
+    cell.execution_count = left.number;
+  };
+  signal.connect(look);
+  stopped.addEventListener("abort", () => signal.disconnect(look));
+}
