@@ -93,7 +93,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "httpx": {"models/": LAZY},
     "httpx2": {"models/": LAZY},
     "ipykernel": {"jupyter/": EAGER},
-    "ipywidgets": {"jupyter/": EAGER, "view/widget.py": EAGER},
+    "ipywidgets": {"jupyter/": EAGER, "view/widget.py": EAGER, "view/cards.py": EAGER},
     "jupyter_client": {"headless/": EAGER, "outside": LAZY},
     "jupyter_ui_poll": {"jupyter/": EAGER},
     "jupyter_core": {"headless/": EAGER},

@@ -39,6 +39,11 @@ def visible_plain(text: str, *, spaces: bool = True) -> str:
     return UNUSUAL.sub(lambda m: code_of(m[0]) if is_hidden(m[0], spaces=spaces) else m[0], text)
 
 
+def effects_words(effects: Sequence[str]) -> str:
+    """Return what code would probably do, as one line that says that it is a hint; "" where nothing is known."""
+    return f"Probably: {' · '.join(effects)}" if effects else ""
+
+
 def rule_words(rule: str, offers: Sequence[str], preview_kind: str) -> str:
     """Return what keeping `rule`, one of `offers`, for the session means, in words.
 

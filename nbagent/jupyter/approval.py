@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from nbagent.core.diff import unified
 from nbagent.core.ports import Answered, Approval, Question
-from nbagent.core.shown import rule_words, visible_plain
+from nbagent.core.shown import effects_words, rule_words, visible_plain
 from nbagent.jupyter.interrupts import reading
 
 T = TypeVar("T")
@@ -34,8 +35,8 @@ class _Open:
     """A question that waits: what it must be answered with, and when it was put."""
 
     future: asyncio.Future[Answered]
+    approval: Approval
     hash: str
-    offers: tuple[str, ...]
     shown: float
 
 
@@ -55,12 +56,17 @@ class PersonApprover:
         """True until `close`."""
         return not self._closed
 
+    @property
+    def waiting(self) -> tuple[Approval, ...]:
+        """The approvals that wait for an answer now, oldest first."""
+        return tuple(item.approval for item in list(self._open.values()))
+
     async def ask(self, approval: Approval) -> Answered:
         """Return the person's answer; a deny with words once this is closed."""
         if self._closed:
             return Answered(approved=False, words=CLOSED_WORDS, by="closed")
         future: asyncio.Future[Answered] = self._loop.create_future()
-        item = _Open(future, approval.hash, approval.offers, self._clock())
+        item = _Open(future, approval, approval.hash, self._clock())
         self._open[approval.call_id] = item
         try:
             return await future
@@ -83,11 +89,13 @@ class PersonApprover:
     def answer(self, call_id: str, shown_hash: str, answered: Answered) -> bool:
         """Answer the open question about `call_id`, as it was shown with `shown_hash`. Returns whether it counted.
 
-        It does not where that question is not open, was shown differently, has its answer, offers no such rule, or
-        was put less than `DEAD_TIME` ago and the last answer is as young (a double click hits the next card).
+        It does not where that question is not open, was shown differently, has its answer, offers no such rule, can't be
+        edited, or was put less than `DEAD_TIME` ago and the last answer is as young (a double click hits the next card).
         """
         item = self._open.get(call_id)
-        if item is None or item.hash != shown_hash or (answered.rule and answered.rule not in item.offers):
+        if item is None or item.hash != shown_hash or (answered.rule and answered.rule not in item.approval.offers):
+            return False
+        if answered.edited is not None and not item.approval.editable:
             return False
         now = self._clock()
         if now - item.shown < DEAD_TIME and now - self._answered_at < DEAD_TIME:
@@ -95,7 +103,7 @@ class PersonApprover:
         if self._open.pop(call_id, None) is not item:  # another thread was first: dict.pop is atomic
             return False
         self._answered_at = now
-        kept = answered if answered.approved or not answered.rule else Answered(approved=False, words=answered.words)
+        kept = answered if answered.approved else replace(answered, rule="", edited=None)
         return self._resolve(item.future, kept)
 
     def answer_question(self, question_id: str, text: str) -> bool:
@@ -159,7 +167,7 @@ class TypedApprover:
 
     async def ask(self, approval: Approval) -> Answered:
         """Show the call as plain text and read y, n, a (allow from now on) or words; a lone other letter is asked again."""
-        self._write("\n".join(_card(approval)))
+        self._write("\n".join(card(approval)))
         keys = "y = yes, n = no" + (", a = yes, from now on" if approval.offers else "") + ", or say what to do instead"
         while True:
             typed = self._line(f"{keys}: ")
@@ -198,15 +206,18 @@ class TypedApprover:
             return None
 
 
-def _card(approval: Approval) -> list[str]:
+def card(approval: Approval) -> list[str]:
+    """Return the lines that ask about a call on a surface of plain text: all that will happen, nothing cut."""
     lines = ["", f"{visible_plain(approval.title)}  [{visible_plain(approval.tool)}]", visible_plain(approval.why)]
     preview = approval.preview
     if preview.kind == "diff":
-        lines += _bordered(preview.old, "- ") + _bordered(preview.body, "+ ")
+        lines += [f"│ {line}" for line in unified(preview.old, preview.body, carets=True)]
     elif preview.kind != "none":
         lines += _bordered(preview.body, "│ ")
     else:
         lines += [f"│ {visible_plain(key)} = {visible_plain(repr(value))}" for key, value in approval.input.items()]
+    if preview.effects:
+        lines.append(visible_plain(effects_words(preview.effects)))
     if approval.notebook:
         lines.append(f"in {visible_plain(approval.notebook)}")
     if approval.offers:

@@ -1,18 +1,15 @@
-"""Code and diffs as HTML, coloured by Pygments, with hidden characters shown. The text stays exactly what will run.
+"""Code as HTML, coloured by Pygments, with hidden characters shown. The text stays exactly what will run.
 
 `Paint` decides whether colours are classes (live view, its stylesheet knows the theme) or inline styles (the static
-record, where no stylesheet survives). Read `code_html` and `diff_html`.
+record, where no stylesheet survives). Read `code_html`.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from nbagent.view.text import count, visible
+from nbagent.view.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,9 +18,6 @@ if TYPE_CHECKING:
 
 COLOUR_LIMIT = 60_000
 """Characters above which code is shown without colours: the lexers are slow."""
-
-DIFF_LIMIT = 3_000
-"""Lines of either side above which no diff is computed: its cost grows with their product."""
 
 _LEXERS = {
     "python": "python", "py": "python", "python3": "python", "ipython": "python", "pycon": "pycon", "sh": "bash",
@@ -39,8 +33,9 @@ _INLINE = {
     "f": "color:#2f6fd0", "b": "color:#2f6fd0", "d": "color:#8a5cd0", "o": "",
     "ctl": "color:#d1242f;font-weight:600", "ins": "background:rgba(46,160,67,.15)",
     "del": "background:rgba(248,81,73,.15)", "ins-w": "background:rgba(46,160,67,.4)",
-    "del-w": "background:rgba(248,81,73,.4)", "skip": "opacity:.7",
+    "del-w": "background:rgba(248,81,73,.4)", "skip": "opacity:.7", "no": "opacity:.5",
     "pre": "white-space:pre-wrap;overflow-wrap:anywhere;margin:.3em 0",
+    "rows": "white-space:pre-wrap;overflow-wrap:anywhere;margin:0",
 }  # fmt: skip
 
 
@@ -78,25 +73,40 @@ def plain_html(text: str, paint: Paint = LIVE, *, spaces: bool = False) -> str:
 
 
 def _coloured(code: str, language: str, paint: Paint) -> str:
-    mark = paint.attr("ctl")
+    return "".join(piece_html(look, text, paint) for look, text in pieces(code, language))
+
+
+def piece_html(look: str, text: str, paint: Paint) -> str:
+    """Return a piece of code in its colour, hidden characters shown."""
+    shown = visible(text, paint.attr("ctl"))
+    return paint.span(look, shown) if look and text.strip() else shown
+
+
+def pieces(code: str, language: str) -> Iterator[tuple[str, str]]:
+    """Yield `code` in pieces, each with the name of its look; without a lexer, or where it is long, in one of none."""
     lexer = _lexer(language) if len(code) <= COLOUR_LIMIT else None
     if lexer is None:
-        return visible(code, mark)
-    parts: list[str] = []
+        yield "", code
+        return
     name, run = "", ""
     for _, kind, value in lexer.get_tokens_unprocessed(code):
         look = _look(kind)
         if look != name:
-            parts.append(_piece(name, run, paint, mark))
+            if run:
+                yield name, run
             name, run = look, ""
         run += value
-    parts.append(_piece(name, run, paint, mark))
-    return "".join(parts)
+    yield name, run
 
 
-def _piece(name: str, run: str, paint: Paint, mark: str) -> str:
-    shown = visible(run, mark)
-    return paint.span(name, shown) if name and run.strip() else shown
+def coloured_lines(code: str, language: str) -> list[list[tuple[str, str]]]:
+    """Return the pieces of each line of `code`."""
+    lines: list[list[tuple[str, str]]] = [[]]
+    for look, text in pieces(code, language):
+        first, *more = text.split("\n")
+        lines[-1].append((look, first))
+        lines += [[(look, line)] for line in more]
+    return lines
 
 
 def _lexer(language: str) -> Lexer | None:
@@ -122,74 +132,3 @@ _LOOKS = (
     ("Name.Decorator", "d"), ("Name.Tag", "k"), ("Operator", "o"), ("Generic.Inserted", "ins"),
     ("Generic.Deleted", "del"), ("Generic.Heading", "k"),
 )  # fmt: skip
-
-
-# ── diffs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def diff_html(old: str, new: str, paint: Paint = LIVE, context: int = 3) -> str:
-    """Return a line diff as a `<pre>`: signs + and -, changed words marked, long equal parts left out with a count.
-
-    Texts too long to compare are shown as the whole new text under a line that says so.
-    """
-    before, after = old.split("\n"), new.split("\n")
-    if max(len(before), len(after)) > DIFF_LIMIT:
-        head = paint.span("skip", f"too long to compare: this is the whole new text, {count(len(after), 'line')}")
-        return f"<pre {paint.attr('pre')}>{head}\n{visible(new, paint.attr('ctl'))}</pre>"
-    rows = list(_rows(before, after, paint, context))
-    return f"<pre {paint.attr('pre')}>{''.join(rows) or paint.span('skip', 'no change')}</pre>"
-
-
-def _rows(before: list[str], after: list[str], paint: Paint, context: int) -> Iterator[str]:
-    mark = paint.attr("ctl")
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=max(len(before), len(after)) > 500)
-    shown = 0
-    for group in matcher.get_grouped_opcodes(context):
-        start = group[0][1]
-        if start > shown:
-            yield _skip(start - shown, paint)
-        for tag, i1, i2, j1, j2 in group:
-            if tag == "equal":
-                yield from (_row(" ", visible(line, mark), "", paint) for line in before[i1:i2])
-            elif tag == "replace" and i2 - i1 == j2 - j1:
-                yield from _changed(before[i1:i2], after[j1:j2], paint)
-            else:
-                yield from (_row("-", visible(line, mark), "del", paint) for line in before[i1:i2])
-                yield from (_row("+", visible(line, mark), "ins", paint) for line in after[j1:j2])
-        shown = group[-1][2]
-    if 0 < shown < len(before):
-        yield _skip(len(before) - shown, paint)
-
-
-def _skip(number: int, paint: Paint) -> str:
-    return paint.span("skip", f"… {count(number, 'unchanged line')}") + "\n"
-
-
-def _row(sign: str, inner: str, name: str, paint: Paint) -> str:
-    line = f"{sign} {inner}\n"
-    return paint.span(name, line) if name else line
-
-
-def _changed(before: list[str], after: list[str], paint: Paint) -> Iterator[str]:
-    pairs = [_words(a, b, paint) for a, b in zip(before, after, strict=True)]
-    yield from (_row("-", left, "del", paint) for left, _ in pairs)
-    yield from (_row("+", right, "ins", paint) for _, right in pairs)
-
-
-_WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
-
-
-def _words(a: str, b: str, paint: Paint) -> tuple[str, str]:
-    mark = paint.attr("ctl")
-    if len(a) + len(b) > 1_000:
-        return visible(a, mark), visible(b, mark)
-    left, right = _WORD.findall(a), _WORD.findall(b)
-    matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
-    if matcher.ratio() < 0.4:  # two different lines: marking nearly all words would only be noise
-        return visible(a, mark), visible(b, mark)
-    out: tuple[list[str], list[str]] = ([], [])
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        for side, words, name in ((0, islice(left, i1, i2), "del-w"), (1, islice(right, j1, j2), "ins-w")):
-            text = visible("".join(words), mark)
-            out[side].append(text if tag == "equal" or not text else paint.span(name, text))
-    return "".join(out[0]), "".join(out[1])

@@ -16,6 +16,7 @@ from nbagent.view.items import (
     ASKING,
     OPEN,
     RUNNING,
+    STALE,
     WAITING,
     CallItem,
     EndedItem,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 class ViewModel:
     """All that a surface needs to draw a run. `at` is seconds since the run began, as of the last event.
 
-    `approvals` are the open approvals as JSON (see `ports.Approval`), oldest first; `reply` and `count` number the
+    `stale` says why the record is that of an earlier run, "" where it is not; `approvals` are the open approvals as JSON (see `ports.Approval`), oldest first; `reply` and `count` number the
     replies and items seen so far.
     """
 
@@ -57,6 +58,7 @@ class ViewModel:
     approvals: tuple[Json, ...] = ()
     questions: tuple[QuestionItem, ...] = ()
     ended: ev.RunEnded | None = None
+    stale: str = ""
     reply: int = 0
     count: int = 0
 
@@ -71,10 +73,18 @@ class ViewModel:
             return "Waiting for your answer"
         if not self.started:
             return "Starting…"
-        for item in reversed(self.items):
-            if isinstance(item, CallItem) and item.status == RUNNING:
-                return f"Running {item.name}"
+        if (running := self.running) is not None:
+            return f"Running {running.name}"
         return _last_activity(self)
+
+    @property
+    def running(self) -> CallItem | None:
+        """The call that runs now, the last of several."""
+        if self.ended is None:
+            for item in reversed(self.items):
+                if isinstance(item, CallItem) and item.status == RUNNING:
+                    return item
+        return None
 
 
 def _last_activity(view: ViewModel) -> str:
@@ -118,6 +128,10 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
                            max_turns=event.max_turns)  # fmt: skip
         case ev.RunEnded():
             return _run_ended(view, event)
+        case ev.FoundStale():
+            return _add(replace(view, stale=event.text), NoteItem(key=_key(view, "n"), text=event.text, level=STALE))
+        case ev.ViewCleared():
+            return ViewModel(reply=view.reply, count=view.count)  # the next items get keys of their own
         case ev.Noted():
             return _add(view, NoteItem(key=_key(view, "n"), turn=event.turn, text=event.text, level=event.level))
         case ev.RetryScheduled():

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from nbagent.core.shown import rule_words, visible_plain
-from nbagent.view.code import LIVE, Paint, code_html, diff_html, plain_html
+from nbagent.core.shown import visible_plain
+from nbagent.view.code import LIVE, Paint, code_html, plain_html
+from nbagent.view.diff import diff_html
 from nbagent.view.items import (
     OPEN,
     RUNNING,
@@ -38,7 +39,7 @@ from nbagent.view.text import (
     visible,
     without_ansi,
 )
-from nbagent.view.words import arguments, brief, cost, spoken
+from nbagent.view.words import answer_words, answered, arguments, brief, cost, hint, spoken
 
 if TYPE_CHECKING:
     from nbagent.core.messages import Block, Json
@@ -177,12 +178,11 @@ def _call(item: CallItem) -> str:
 def _answer(item: CallItem) -> str:
     answer = item.answer
     assert answer is not None
-    who = "you" if answer.by in {"", "person"} else _said(answer.by)
-    text = f"Approved by {who}" if answer.approved else f"Denied by {who}"
+    text = _said(answered(answer))
     if answer.rule:
         text += f", and allowed from now on: <code>{_said(answer.rule)}</code>"
-    if answer.words:
-        text += f": “{_said(answer.words)}”"
+    if words := answer_words(answer):
+        text += f": “{_said(words)}”"
     return text
 
 
@@ -194,7 +194,8 @@ def _shown_input(item: CallItem) -> str:
     text = str(item.preview.get("body", ""))
     label = {"code": "Code", "command": "Command", "diff": "Change"}.get(str(item.preview.get("kind")), "Text")
     size = "" if item.preview.get("kind") == "diff" else f" · {count(text.count(chr(10)) + 1, 'line')}"
-    return given + _fold("input", label + size, body, opened=item.status == RUNNING)
+    said = f'<div class="nbagent-effects">{_said(hint(item.preview))}</div>' if hint(item.preview) else ""
+    return given + _fold("input", label + size, body + said, opened=item.status == RUNNING)
 
 
 def _result(item: CallItem) -> str:
@@ -252,7 +253,7 @@ def preview_html(preview: Json, paint: Paint = LIVE) -> str:
         case "command":
             return code_html(body, "bash", paint)
         case "diff":
-            return diff_html(str(preview.get("old", "")), body, paint)
+            return diff_html(str(preview.get("old", "")), body, str(preview.get("language") or ""), paint)
         case "text":
             return plain_html(body, paint, spaces=True)
         case _:
@@ -289,35 +290,7 @@ def _argument_block(key: str, label: str, text: str, *, whole: bool, paint: Pain
     return _fold(fold, f"{'Code' if is_code else label} · {count(text.count(chr(10)) + 1, 'line')}", body)
 
 
-# ── asking, and the end ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def approval_html(approval: Json) -> str:
-    """Return the question of an approval with everything that it is about, nothing cut."""
-    preview = approval.get("preview")
-    shown: Json = preview if isinstance(preview, dict) else {}
-    given = approval.get("input")
-    lines = str(shown.get("body", "")).count("\n") + 1
-    size = f'<div class="nbagent-size">{count(lines, "line")}, all shown: scroll to read</div>' if lines > 20 else ""
-    mark = LIVE.attr("ctl")
-    tool, title = str(approval.get("tool", "")), str(approval.get("title", ""))
-    why = str(approval.get("why", ""))
-    notebook = visible(str(approval.get("notebook") or ""), mark)
-    where = f'<span class="nbagent-where"> · in {notebook}</span>' if notebook else ""
-    rows = arguments_html(given if isinstance(given, dict) else {}, shown, name=tool, title=title, whole=True)
-    return (
-        f'<div class="nbagent-ask"><div class="nbagent-asktitle"><b>Allow this?</b> '
-        f"<span>{visible(title or tool, mark)}</span> "
-        f'<span class="nbagent-tool">{visible("" if title == tool else tool, mark)}</span></div>'
-        f'<div class="nbagent-why">{visible(why[:1].upper() + why[1:], mark)}{where}</div>{rows}'
-        f'<div class="nbagent-preview" tabindex="0">{preview_html(shown)}</div>{size}</div>'
-    )
-
-
-def question_html(text: str) -> str:
-    """Return a question of the model to the person, as plain text."""
-    shown = visible(without_ansi(text), LIVE.attr("ctl"), spaces=False)
-    return f'<div class="nbagent-ask"><b>A question for you</b><div class="nbagent-asked">{shown}</div></div>'
+# ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _question(item: QuestionItem) -> str:
@@ -331,17 +304,5 @@ def ended_html(item: EndedItem) -> str:
     icon = "✓" if item.ended.reason == "end_turn" else "■"
     step = f'<div class="nbagent-next">{code_marked(_said(item.ended.next_step))}</div>' if item.ended.next_step else ""
     said = "<br>".join(code_marked(_said(line)) for line in few_lines(item.ended.sentence).split("\n"))
-    return f'<div><b aria-hidden="true">{icon}</b> {said}</div>{step}'
-
-
-def rule_html(rule: str, approval: Json) -> str:
-    """Return what a rule offered by `approval` means, in words, and its exact text."""
-    preview, mark = approval.get("preview"), LIVE.attr("ctl")
-    kind = str(preview.get("kind")) if isinstance(preview, dict) else "none"
-    words = rule_words(rule, [str(offer) for offer in approval.get("offers") or ()], kind)
-    return f'<div>{visible(words, mark)}</div><code class="nbagent-rule">{visible(rule, mark)}</code>'
-
-
-def label(text: str, limit: int = 60) -> str:
-    """Return plain text for a button's face."""
-    return visible_plain(one_line(text, limit), spaces=False)
+    checked = f'<div class="nbagent-checked">{_said(item.ended.checked)}</div>' if item.ended.checked else ""
+    return f'<div><b aria-hidden="true">{icon}</b> {said}</div>{checked}{step}'

@@ -9,25 +9,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from nbagent.core.events import Reason
 from nbagent.core.shown import visible_plain
+from nbagent.view import outline
 from nbagent.view.code import RECORD, code_html, plain_html
-from nbagent.view.html import STATUS_WORDS, arguments_html, image_alt, preview_html, texts_and_images
-from nbagent.view.items import CallItem, Item, NoteItem, QuestionItem, RetryItem, TextItem, ThinkingItem
+from nbagent.view.diff import diff_html
+from nbagent.view.html import arguments_html, image_alt, preview_html, texts_and_images
+from nbagent.view.items import STALE, CallItem, Item, NoteItem, QuestionItem, RetryItem, TextItem, ThinkingItem
 from nbagent.view.markdown import to_html
-from nbagent.view.text import (
-    clip,
-    clip_end,
-    code_marked,
-    count,
-    duration,
-    escape,
-    few_lines,
-    one_line,
-    plain_output,
-    without_ansi,
-)
-from nbagent.view.words import error_line, facts, in_one
+from nbagent.view.record_text import ANSWER_LIMIT, PROMPT_LIMIT, markdown, plain
+from nbagent.view.text import clip, clip_end, code_marked, count, duration, escape, few_lines, one_line, without_ansi
+from nbagent.view.words import answer_words, answered, hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,87 +32,64 @@ IMAGE_LIMIT = 200_000
 TOTAL_LIMIT = 300_000
 """Characters of the HTML of one record."""
 
-ANSWER_LIMIT = 30_000
-PROMPT_LIMIT = 2_000
 OUTPUT_LIMIT = 3_000
 CODE_LIMIT = 6_000
 MISSES = 5
 """Steps that did not fit whole after which the others are not even tried: drawing them takes time."""
 
-PLAIN_STEPS = 200
-"""Steps that are listed one by one in the Markdown and plain text of a record."""
+_ID = re.compile(r"[\w-]{1,80}", re.ASCII)
+_BANNER = "border-left:4px solid #b35c00;padding:.2em .6em"
 
 
-def record(view: ViewModel) -> dict[str, str]:
-    """Return the record of a run as a MIME bundle: text/html, text/markdown, text/plain."""
-    return {"text/html": _html(view), "text/markdown": _markdown(view), "text/plain": _plain(view)}
+def record(view: ViewModel, *, banner: str = "") -> dict[str, str]:
+    """Return the record of a run as a MIME bundle: text/html, text/markdown, text/plain.
+
+    The same events give the same bytes. `banner` is a line above all, on what has become of the run since ("Taken back
+    on …", "STALE: df changed").
+    """
+    banner = banner or view.stale
+    return {
+        "text/html": _html(view, banner),
+        "text/markdown": markdown(view, banner),
+        "text/plain": plain(view, banner),
+    }
 
 
-def _answer(view: ViewModel) -> tuple[str, str]:
-    """Return the answer's text and the key of the item that shows it (may be empty)."""
-    last = next(
-        (i for i in reversed(view.items) if isinstance(i, TextItem) and i.text.strip() and not i.discarded), None
-    )
-    text = view.ended.text if view.ended is not None else ""
-    if last is not None and (not text.strip() or text.strip() == last.text.strip()):
-        return last.text, last.key
-    return text, ""
-
-
-def _facts(view: ViewModel) -> list[str]:
-    said = [one_line(view.model, 80), *facts(view), duration(view.at)]
-    return [visible_plain(fact, spaces=False) for fact in said if fact]
-
-
-def _ending(view: ViewModel) -> tuple[str, str]:
-    if view.ended is None:
-        return "This run was cut off; nothing of it goes on.", ""
-    return few_lines(view.ended.sentence), few_lines(view.ended.next_step)
-
-
-def _failed(view: ViewModel) -> bool:
-    """Whether the ending is an error's text, of several sentences with commands, and not one short sentence."""
-    return view.ended is not None and view.ended.reason == Reason.ERROR
-
-
-def _calls(view: ViewModel) -> list[CallItem]:
-    return [item for item in view.items if isinstance(item, CallItem) and not item.discarded]
-
-
-def _line(item: CallItem) -> str:
-    """One call on one plain line."""
-    icon, word = STATUS_WORDS.get(item.status, ("?", item.status))
-    seconds = "" if item.seconds is None else f" · {duration(item.seconds)}"
-    error = error_line(texts_and_images(item.content)[0]) if item.status == "error" else ""
-    error = f" · {plain_output(one_line(error, 160))}" if error else ""
-    said = one_line(f"{icon} {word}: {in_one(item.name, item.title)}", 160)
-    return visible_plain(said, spaces=False) + seconds + error
-
-
-# ── HTML ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _html(view: ViewModel) -> str:
-    answer, answer_key = _answer(view)
-    sentence, next_step = _ending(view)
-    calls = _calls(view)
+def _html(view: ViewModel, banner: str) -> str:
+    answer, answer_key = outline.answer(view)
+    sentence, next_step = outline.ending(view)
+    calls = outline.calls(view)
     parts = ['<div style="padding-left:.5em">']  # where the text of other outputs begins
+    if banner.strip():
+        parts.append(f'<p style="{_BANNER}"><b>{_words(few_lines(banner))}</b></p>')
     if view.prompt.strip():
         parts.append(f"<blockquote>{_words(clip(view.prompt.strip(), PROMPT_LIMIT))}</blockquote>")
     if answer.strip():
         parts.append(f"<div>{to_html(clip(answer, ANSWER_LIMIT), RECORD)}</div>")
+    if said := outline.checked(view):
+        parts.append(f"<p>{_words(said)}</p>")
     ending = "<br>".join(code_marked(escape(line)) for line in sentence.split("\n"))
-    ending = ending if _failed(view) else f"<b>{ending}</b>"
+    ending = ending if outline.failed(view) else f"<b>{ending}</b>"
     parts.append(f"<p>{ending}" + (f"<br>{code_marked(escape(next_step))}</p>" if next_step else "</p>"))
-    facts_line = f"<p><small>{escape(' · '.join(_facts(view)))}</small></p>"
+    foot = f"<p><small>{escape(' · '.join(outline.facts(view)))}{_links(view)}</small></p>"
     steps = [item for item in view.items if item.key != answer_key]
-    room = TOTAL_LIMIT - sum(len(part) for part in parts) - len(facts_line) - 1_000
+    room = TOTAL_LIMIT - sum(len(part) for part in parts) - len(foot) - 1_000
     shown = _steps(steps, room)
     if shown:
         cells = len({cell for call in calls for cell in call.cells})
         label = "Steps: " + ", ".join([count(len(calls), "call"), *([count(cells, "cell")] if cells else [])])
         parts.append(f"<details><summary>{label}</summary>{''.join(shown)}</details>")
-    return "".join([*parts, facts_line, "</div>"])
+    return "".join([*parts, foot, "</div>"])
+
+
+def _links(view: ViewModel) -> str:
+    """What can still be done with the run. A living notebook listens to the links; elsewhere they read as instructions."""
+    if not _ID.fullmatch(view.run_id):
+        return ""
+    return (
+        f'<br><a href="#nbagent-undo-{view.run_id}">%agent undo</a> takes this run back · '
+        f'<a href="#nbagent-again-{view.run_id}">Run again</a> asks the model anew'
+    )
 
 
 def _words(text: str) -> str:
@@ -140,7 +108,7 @@ def _steps(items: list[Item], room: int) -> list[str]:
         size = len(whole) - sum(len(uri) for uri in kept)  # kept images are paid for already
         if not whole or size > room:
             misses += bool(whole)
-            whole = f"<p>{escape(_line(item))}</p>" if isinstance(item, CallItem) and not item.discarded else ""
+            whole = f"<p>{escape(outline.line(item))}</p>" if isinstance(item, CallItem) and not item.discarded else ""
             size = len(whole)
         if size > room:
             shown.append(f"<p><i>… {count(len(items) - place, 'more step')} left out: the record is full.</i></p>")
@@ -174,7 +142,7 @@ def _step(item: Item, images: list[str]) -> str:
             return f"<p><i>✗ A broken reply was discarded: {_words(one_line(item.discarded, 300))}</i></p>"
         case CallItem(discarded=""):
             return _call(item, images)
-        case NoteItem():
+        case NoteItem() if item.level != STALE:
             return f"<p><i>! {_words(one_line(item.text, 600))}</i></p>"
         case RetryItem():
             return f"<p><i>↻ Tried again after {duration(item.wait)}: {_words(one_line(item.why, 300))}</i></p>"
@@ -192,14 +160,14 @@ def _fold(summary: str, body: str) -> str:
 def _call(item: CallItem, images: list[str]) -> str:
     parts: list[str] = []
     if item.answer is not None:
-        who = "you" if item.answer.by in {"", "person"} else item.answer.by
-        text = f"{'Approved' if item.answer.approved else 'Denied'} by {one_line(who, 80)}"
+        text = answered(item.answer)
         text += f", rule kept: {one_line(item.answer.rule, 300)}" if item.answer.rule else ""
-        text += f": {one_line(item.answer.words, 600)}" if item.answer.words else ""
+        text += f": {one_line(words, 600)}" if (words := answer_words(item.answer)) else ""
         parts.append(f"<p><small>{_words(text)}</small></p>")
     parts += [
         arguments_html(item.input, item.preview, name=item.name, title=item.title, paint=RECORD),
         _preview(item.preview),
+        f"<p><small>{_words(one_line(said, 600))}</small></p>" if (said := hint(item.preview)) else "",
     ]
     texts, _ = texts_and_images(item.content)
     if texts:
@@ -212,63 +180,15 @@ def _call(item: CallItem, images: list[str]) -> str:
             if uri
             else "<p><i>An image was left out of this record: it is too big.</i></p>"
         )
-    return _fold(escape(_line(item)), "".join(parts))
+    return _fold(escape(outline.line(item)), "".join(parts))
 
 
 def _preview(preview: Json) -> str:
     """The code or change of a call, cut if it is long (the whole is in the transcript and in the cell)."""
-    body, kind = str(preview.get("body", "")), preview.get("kind")
-    if len(body) + len(str(preview.get("old", ""))) <= CODE_LIMIT:
+    body, old, kind = str(preview.get("body", "")), str(preview.get("old", "")), preview.get("kind")
+    if len(body) + len(old) <= CODE_LIMIT:
         return preview_html(preview, RECORD)
-    language = str(preview.get("language", "")) if kind == "code" else ""
+    language = str(preview.get("language", "")) if kind in {"code", "diff"} else ""
+    if kind == "diff":
+        return diff_html(old, body, language, RECORD, limit=CODE_LIMIT)
     return code_html(clip(body, CODE_LIMIT), language, RECORD)
-
-
-# ── Markdown and plain text ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-_UNSAFE_TARGET = re.compile(r"\]\((?!https?://|mailto:)", re.IGNORECASE)
-
-
-def neutral_markdown(text: str) -> str:
-    """Return the model's Markdown so that no reader of Markdown makes HTML, an image or a script link of it."""
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace("![", "!\\[").replace("]:", "]\\:")
-    return _UNSAFE_TARGET.sub(r"]\\(", text)
-
-
-def _step_lines(view: ViewModel) -> list[str]:
-    calls = _calls(view)
-    lines = [_line(call) for call in calls[:PLAIN_STEPS]]
-    if len(calls) > PLAIN_STEPS:
-        lines.append(f"… {count(len(calls) - PLAIN_STEPS, 'more call')}")
-    return lines
-
-
-def _markdown(view: ViewModel) -> str:
-    sentence, next_step = _ending(view)
-    answer = neutral_markdown(clip(_answer(view)[0].strip(), ANSWER_LIMIT))
-    prompt = _markdown_words(clip(view.prompt.strip(), PROMPT_LIMIT)).replace("\n", "\n> ")
-    bold = "" if _failed(view) else "**"
-    ending = "  \n".join(f"{bold}{_markdown_sentence(line)}{bold}" for line in sentence.split("\n"))
-    parts = [f"> {prompt}" if prompt else "", answer, f"{ending} {_markdown_sentence(next_step)}"]
-    parts += ["\n".join(f"- {_markdown_words(line)}" for line in _step_lines(view))]
-    parts += [f"*{_markdown_words(' · '.join(_facts(view)))}*"]
-    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
-
-
-def _markdown_words(text: str) -> str:
-    """Plain words inside Markdown."""
-    return re.sub(r"([\\`*_{}\[\]#|~$!])", r"\\\1", plain_output(text).replace("&", "&amp;").replace("<", "&lt;"))
-
-
-def _markdown_sentence(line: str) -> str:
-    """A sentence of ours: what stands in backticks stays code."""
-    parts = re.split(r"(`[^`<>&\\]+`)", line)
-    return "".join(part if n % 2 else _markdown_words(part) for n, part in enumerate(parts))
-
-
-def _plain(view: ViewModel) -> str:
-    sentence, next_step = _ending(view)
-    answer = plain_output(clip(_answer(view)[0].strip(), ANSWER_LIMIT))
-    parts = [answer, f"{sentence} {next_step}".strip(), "\n".join(_step_lines(view)), " · ".join(_facts(view))]
-    return "\n\n".join(part for part in parts if part)

@@ -6,16 +6,16 @@ Read `TerminalView.show`.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from nbagent.core import events as ev
+from nbagent.core.diff import unified
 from nbagent.core.shown import visible_plain
 from nbagent.view.fold import ViewModel, fold
 from nbagent.view.html import STATUS_WORDS
 from nbagent.view.items import CallItem
 from nbagent.view.text import clip, clip_end, count, duration, few_lines, one_line, plain_output
-from nbagent.view.words import arguments, facts, in_one
+from nbagent.view.words import answer_words, answered, arguments, facts, hint, in_one
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from nbagent.core.messages import Json
 
 OUTPUT_LIMIT = 1_200
+_SIGNS = {"+": "green", "-": "red", "?": "yellow", "@": "dim"}
+"""Styles of the lines of a diff, by how they begin."""
 _GOOD = frozenset({"ok"})
 _BAD = frozenset({"error", "invalid", "denied", "interrupted"})
 
@@ -61,7 +63,7 @@ class TerminalView:
                 self._line(f"{again}: {_said(event.why)}", "yellow")
             case ev.ApprovalAsked():
                 self._approval(event.approval)
-            case ev.ApprovalAnswered() if event.by not in {"", "person"} or event.words or event.rule:
+            case ev.ApprovalAnswered() if event.by not in {"", "person"} or event.words or event.rule or event.edited:
                 self._answered(event)
             case ev.CallStarted():
                 self._started(event)
@@ -98,9 +100,10 @@ class TerminalView:
 
     def _started(self, event: ev.CallStarted) -> None:
         self._line(f"● {_said(in_one(event.name, event.title))}", "cyan")
-        asked = any(isinstance(i, CallItem) and i.call_id == event.call_id and i.answer for i in self.view.items)
-        if not asked:  # an approval has shown it already
-            self._block(clip(_preview(event.preview), OUTPUT_LIMIT), "dim") if _preview(event.preview) else None
+        calls = [i for i in self.view.items if isinstance(i, CallItem) and i.call_id == event.call_id]
+        asked = [call.answer for call in calls if call.answer is not None]
+        if not asked or asked[-1].edited:  # else an approval has shown it already
+            self._preview(event.preview, OUTPUT_LIMIT)
 
     def _ended_call(self, event: ev.CallEnded) -> None:
         icon, word = STATUS_WORDS.get(event.status, ("?", str(event.status)))
@@ -124,18 +127,33 @@ class TerminalView:
         shown: Json = preview if isinstance(preview, dict) else {}
         for key, text in arguments(given if isinstance(given, dict) else {}, shown, name=tool, title=title, whole=True):
             self._line(f"  {visible_plain(key)}: {visible_plain(text)}")
-        if body := _preview(shown):
-            self._block(body)
+        self._preview(shown)
+        if said := hint(shown):
+            self._line(f"  {visible_plain(said)}", "yellow")
+
+    def _preview(self, preview: Json, limit: int | None = None) -> None:
+        """What a call runs or changes, whole or cut to `limit` characters; a diff in colours."""
+        text = _preview(preview)
+        if not text:
+            return
+        text = text if limit is None else clip(text, limit)
+        if preview.get("kind") != "diff":
+            self._block(text, "dim" if limit is not None else "")
+            return
+        for line in text.split("\n"):
+            self._block(line, _SIGNS.get(line[:1], ""))
 
     def _answered(self, event: ev.ApprovalAnswered) -> None:
-        who = "you" if event.by in {"", "person"} else _said(event.by)
-        text = f"{'approved' if event.approved else 'denied'} by {who}"
+        text = answered(event)
+        text = _said(text[:1].lower() + text[1:])
         text += f", rule kept: {_said(event.rule)}" if event.rule else ""
-        text += f": {_said(event.words)}" if event.words else ""
+        text += f": {_said(words)}" if (words := answer_words(event)) else ""
         self._line(f"  {text}", "dim")
 
     def _ended(self, event: ev.RunEnded) -> None:
         self._line(f"{'✓' if event.reason == 'end_turn' else '■'} {few_lines(event.sentence)}", "bold")
+        if event.checked:
+            self._line(f"  {_said(event.checked)}")
         if event.next_step:
             self._line(f"  {_said(event.next_step)}")
         self._line(" · ".join([*facts(self.view), duration(event.at)]), "dim")
@@ -150,8 +168,7 @@ def _preview(preview: Json) -> str:
     body = str(preview.get("body", ""))
     match preview.get("kind"):
         case "diff":
-            rows = difflib.unified_diff(str(preview.get("old", "")).split("\n"), body.split("\n"), lineterm="", n=2)
-            return "\n".join(visible_plain(row) for row in list(rows)[2:]) or "(no change)"
+            return "\n".join(unified(str(preview.get("old", "")), body, carets=True))
         case "command":
             return "$ " + visible_plain(body)
         case "code" | "text":

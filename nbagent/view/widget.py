@@ -1,8 +1,9 @@
 """The live view: an anywidget timeline and real ipywidgets buttons, drawn from one view model.
 
-The page shows, the kernel decides: an answer is bound to the approval that was on screen, a button works once, and a
+The page shows, the kernel decides: an answer is bound to the approval that was on screen, a card works once, and a
 click that comes sooner than a person can read is not taken. Callbacks of buttons may arrive on any thread; they are
-handed to the loop. Knows nothing of the loop's policy. Read `AgentView.show`, then `cards`.
+handed to the loop. What must work while the kernel's main thread is blocked is the page's own: the time limit's question,
+and interrupting. Knows nothing of the loop's policy. Read `AgentView.show`, then `cards.ApprovalCard`.
 """
 
 from __future__ import annotations
@@ -15,14 +16,19 @@ import anywidget
 import ipywidgets
 import traitlets
 
+from nbagent import esm
 from nbagent.core import events as ev
 from nbagent.core.ports import Answered
-from nbagent.view import html
+from nbagent.view import asking, html
+from nbagent.view.cards import ApprovalCard, QuestionCard, button, close_tree
 from nbagent.view.fold import ViewModel, coalesce, fold_all
+from nbagent.view.items import QuestionItem
 from nbagent.view.patches import Page
+from nbagent.view.text import escape
+from nbagent.view.words import running_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from nbagent.core.messages import Json
 
@@ -39,9 +45,12 @@ _AT_ONCE = (ev.RunStarted, ev.ReplyEnded, ev.ReplyDiscarded, ev.ApprovalAsked, e
 
 
 class Timeline(anywidget.AnyWidget):
-    """The page's side of the timeline. `head` are the header's values; items come as custom messages."""
+    """The page's side of the timeline; items come as custom messages.
 
-    _esm = _STATIC / "view.js"
+    `head` are the header's values, and of a running call what the page needs to ask by itself whether to wait for it.
+    """
+
+    _esm = esm.module(_STATIC, "view.js")
     _css = _STATIC / "view.css"
     head = traitlets.Dict().tag(sync=True)
 
@@ -52,7 +61,10 @@ class AgentView:
     Args:
         on_answer: takes the call id, the hash of the approval that was shown, and the answer.
         on_reply: takes the question id and the person's text.
-        on_stop: the person asked to stop.
+        on_stop: the person asked to stop the run.
+        on_spare: the person asked to interrupt what the call that runs now runs, and nothing else. Where synchronous
+            code keeps the loop from hearing that, the page interrupts the kernel, and this is called afterwards.
+        limit: seconds after which the page asks whether to go on waiting for a call; None: never.
         clock: seconds, monotonic; the loop's time if not given.
     """
 
@@ -62,11 +74,14 @@ class AgentView:
         on_answer: Callable[[str, str, Answered], None],
         on_reply: Callable[[str, str], None],
         on_stop: Callable[[], None],
+        on_spare: Callable[[], None] | None = None,
+        limit: float | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._clock = clock or self._loop.time
-        self._on_answer, self._on_reply, self._on_stop = on_answer, on_reply, on_stop
+        self._on_answer, self._on_reply, self._on_stop, self._on_spare = on_answer, on_reply, on_stop, on_spare
+        self._limit = limit
         self.view = ViewModel()
         self._page = Page()
         self._events: list[ev.Event] = []
@@ -76,15 +91,21 @@ class AgentView:
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._serial = 0
-        self._head: Json = html.header(self.view)
-        self.timeline = Timeline(head={**self._head, "elapsed": 0.0})
+        self._running: Json | None = None
+        self._page_speaks = False
+        self._head: Json = {}
+        self.timeline = Timeline()
+        self._show_head()
         self.timeline.on_msg(lambda _widget, content, _buffers: self._post(self._from_page, content))
-        self._stop = _button("Stop", "nbagent-stop", lambda: self._post(self._stopped))
+        self._stop = button("Stop", "nbagent-stop", lambda: self._post(self._stopped))
+        self._spare = button("Interrupt cell", "nbagent-spare", lambda: self._post(self._spare_clicked))
+        self._spare.layout.display = "none"
         self._errors = ipywidgets.HTML(layout={"display": "none"})
         self._asks = ipywidgets.VBox()
         self._asks.add_class("nbagent-asks")
         self._cards: dict[str, ApprovalCard | QuestionCard] = {}
-        self._foot = ipywidgets.HBox([self._stop])
+        self._asked: set[str] = set()
+        self._foot = ipywidgets.HBox([self._spare, self._stop])
         self._foot.add_class("nbagent-foot")
         self.widget = ipywidgets.VBox([self.timeline, self._asks, self._errors, self._foot])
         self.widget.add_class("nbagent-view")
@@ -116,10 +137,7 @@ class AgentView:
         if operations:
             self._seq += 1
             self.timeline.send({"op": "patch", "seq": self._seq, "ops": operations})
-        head = html.header(self.view)
-        if head != self._head:
-            self._head = head
-            self.timeline.head = {**head, "elapsed": self._clock() - self._began}
+        self._show_head()
         self._sync_cards()
 
     def close(self) -> None:
@@ -128,21 +146,41 @@ class AgentView:
             self._timer.cancel()
         self._closed = True
         self._cards.clear()
-        _close_tree(self.widget)
+        close_tree(self.widget)
+
+    def _show_head(self) -> None:
+        """Tell the page the header's values, and which call runs since when, where they have changed."""
+        running = self.view.running
+        if running is None:
+            self._running = None
+        elif self._running is None or self._running["key"] != running.key:
+            now = self._clock() - self._began
+            self._running = {"key": running.key, "name": running_name(running), "began": now, "asked": now}
+        head = {**html.header(self.view), "call": self._running, "limit": self._limit}
+        if head != self._head:
+            self._head = head
+            self.timeline.head = {**head, "elapsed": self._clock() - self._began}
 
     def _from_page(self, content: Any) -> None:
         if not isinstance(content, dict):
             return
         match content.get("op"):
             case "snapshot":
+                self._page_speaks = True
                 self.flush()
                 if not self._closed:
                     self.timeline.send({"op": "snapshot", "seq": self._seq, "ops": self._page.snapshot(),
                                         "elapsed": self._clock() - self._began})  # fmt: skip
-            case "words":
+            case "card":
                 for card in self._cards.values():
                     if card.serial == content.get("card"):
-                        card.typed = str(content.get("text", ""))
+                        card.read(content)
+            case "spare":
+                self.timeline.send({"op": "spare-seen"})
+                self._spared()
+            case "wait" if self._running is not None and self._running["key"] == content.get("key"):
+                self._running = {**self._running, "asked": self._clock() - self._began}
+                self._show_head()
             case _:
                 pass
 
@@ -150,33 +188,53 @@ class AgentView:
 
     def _sync_cards(self) -> None:
         """Show a card for every open approval and question, and only for those."""
-        approvals = {f"a:{a.get('call_id')}:{a.get('hash')}": a for a in self.view.approvals}
-        questions = {f"q:{q.key}": q for q in self.view.questions}
-        wanted = [*approvals, *questions]
-        if wanted == list(self._cards):
-            self._show_foot()
-            return
-        old = self._cards
-        self._cards = {}
-        for key in wanted:
-            if (card := old.pop(key, None)) is None:
-                self._serial += 1
-                if key in approvals:
-                    card = ApprovalCard(self._serial, approvals[key], self)
-                else:
-                    question = questions[key]
-                    card = QuestionCard(self._serial, question.question_id, question.text, question.choices, self)
-            self._cards[key] = card
-        self._asks.children = tuple(card.widget for card in self._cards.values())
-        for card in old.values():
-            card.done = True
-            _close_tree(card.widget)
+        wanted = self._wanted()
+        if list(wanted) != list(self._cards):
+            old, self._cards = self._cards, {}
+            for key, about in wanted.items():
+                card = old.pop(key, None)
+                self._cards[key] = self._new_card(about) if card is None else card
+            self._asks.children = tuple(card.widget for card in self._cards.values())
+            for card in old.values():
+                card.done = True
+                close_tree(card.widget)
         self._show_foot()
+
+    def _wanted(self) -> dict[str, list[Json] | QuestionItem]:
+        """Return what there must be a card for, by a key.
+
+        Approvals of one group come in one card, once all are there. A card that was answered stays until none of its
+        calls is open, and there is no other for them meanwhile; if the run drops one of a card, it is asked anew.
+        """
+        wanted: dict[str, list[Json] | QuestionItem] = {}
+        opened = {(str(a.get("call_id")), str(a.get("hash"))): a for a in self.view.approvals}
+        for key, card in self._cards.items():
+            if isinstance(card, ApprovalCard) and card.done and not card.ids.isdisjoint(opened):
+                wanted[key] = []
+                opened = {name: a for name, a in opened.items() if name not in card.ids}
+        for name, approval in opened.items():
+            group, of = str(approval.get("group") or ""), approval.get("of")
+            members = {n: a for n, a in opened.items() if group and a.get("group") == group} or {name: approval}
+            if group and len(members) != of and group not in self._asked:
+                continue
+            self._asked.add(group)
+            wanted["a:" + ":".join(f"{call_id}:{shown}" for call_id, shown in members)] = list(members.values())
+        return wanted | {f"q:{question.key}": question for question in self.view.questions}
+
+    def _new_card(self, about: list[Json] | QuestionItem) -> ApprovalCard | QuestionCard:
+        self._serial += 1
+        if isinstance(about, QuestionItem):
+            return QuestionCard(self._serial, about.question_id, about.text, about.choices, self)
+        return ApprovalCard(self._serial, about, self)
 
     def _show_foot(self) -> None:
         if self.view.ended is not None and self._foot.children:
             self._foot.children = ()
-            _close_tree(self._stop)
+            close_tree(self._stop)
+            close_tree(self._spare)
+        elif self.view.ended is None:
+            busy = self._running is not None and not (self.view.approvals or self.view.questions)
+            self._spare.layout.display = None if busy and self._on_spare is not None else "none"
 
     # ── answers out ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -184,16 +242,9 @@ class AgentView:
         """Return the view's time in seconds."""
         return self._clock()
 
-    def arm(self, card: ApprovalCard | QuestionCard, *buttons: ipywidgets.Button) -> float:
-        """Show new buttons of `card` as dead for `DEAD_TIME`; return the time from which they take a click."""
-        for button in buttons:
-            button.disabled = True
-
-        def ready() -> None:
-            for button in buttons:
-                button.disabled = False
-
-        self._loop.call_later(DEAD_TIME, lambda: None if self._closed or card.done else ready())
+    def arm(self, card: ApprovalCard | QuestionCard) -> float:
+        """Have `card` wake after `DEAD_TIME`; return the time from which it takes a click."""
+        self._loop.call_later(DEAD_TIME, lambda: None if self._closed or card.done else card.wake())
         return self._clock() + DEAD_TIME
 
     def post(self, action: Callable[[], None]) -> None:
@@ -214,10 +265,10 @@ class AgentView:
             action(*args)
         except Exception as error:  # noqa: BLE001  (the one boundary of button callbacks)
             self._errors.layout.display = None
-            text = html.label(f"{type(error).__name__}: {error}", 300)
+            text = asking.label(f"{type(error).__name__}: {error}", 300)
             self._errors.value = (
                 f'<div class="nbagent-error" role="alert">✗ The answer could not be taken and counts as Deny '
-                f"({html.escape(text)})</div>"
+                f"({escape(text)})</div>"
             )
             return False
         return True
@@ -243,116 +294,11 @@ class AgentView:
         self._stop.description = "Stopping…"
         self._guarded(self._on_stop)
 
+    def _spare_clicked(self) -> None:
+        """Take a click on Interrupt cell where no page speaks for it (see static/interrupts.js)."""
+        if not self._page_speaks:
+            self._spared()
 
-class ApprovalCard:
-    """The buttons for one approval. Works once, and only while it is the one on screen."""
-
-    def __init__(self, serial: int, approval: Json, view: AgentView) -> None:
-        self.serial, self.done = serial, False
-        self.typed: str | None = None
-        self._approval, self._view = approval, view
-        self.approve = _button("Approve", "nbagent-approve", self._on(self._approve), style="success")
-        self.deny = _button("Deny", "nbagent-deny", self._on(self._deny), style="danger")
-        self.words = ipywidgets.Text(placeholder="or say what to do instead, then Enter")
-        self.words.add_class("nbagent-words")
-        self.allow = _button("Allow from now on…", "nbagent-allow", self._on(self._offer))
-        self.offers = [str(rule) for rule in approval.get("offers") or ()]
-        self.keeps: list[ipywidgets.Button] = []
-        bar = ipywidgets.HBox([self.approve, self.deny, self.words, *([self.allow] if self.offers else [])])
-        bar.add_class("nbagent-bar")
-        bar.add_class("nbagent-approving")
-        self.rules = ipywidgets.VBox()
-        self.widget = ipywidgets.VBox([ipywidgets.HTML(html.approval_html(approval)), bar, self.rules])
-        self.widget.add_class("nbagent-card")
-        self.widget.add_class(f"nbagent-card-{serial}")
-        self._ready = view.arm(self, self.approve, self.deny, self.allow)
-
-    def _on(self, action: Callable[[], None]) -> Callable[[], None]:
-        def clicked() -> None:
-            self._view.post(lambda: None if self.done or self._view.now() < self._ready else action())
-
-        return clicked
-
-    def _approve(self) -> None:
-        self._answer(Answered(approved=True))
-
-    def _deny(self) -> None:
-        self._answer(Answered(approved=False, words=_typed(self)))
-
-    def _offer(self) -> None:
-        """Show the exact rules, or hide them again; each needs its own, second click before it is kept."""
-        if self.keeps:
-            self.rules.layout.display = None if self.rules.layout.display else "none"
-            return
-        rows: list[ipywidgets.Widget] = [ipywidgets.HTML("Keep which rule, for this session?")]
-        for rule in self.offers:
-            keep = _button("Keep this rule and approve", "nbagent-keep", self._on(lambda rule=rule: self._keep(rule)))
-            self.keeps.append(keep)
-            row = ipywidgets.HBox([keep, ipywidgets.HTML(html.rule_html(rule, self._approval))])
-            row.add_class("nbagent-rulerow")
-            rows.append(row)
-        self._ready = self._view.arm(self, self.approve, self.deny, *self.keeps)  # not `allow`: it has the focus
-        self.rules.children = tuple(rows)
-
-    def _keep(self, rule: str) -> None:
-        self._answer(Answered(approved=True, rule=rule))
-
-    def _answer(self, answered: Answered) -> None:
-        self.done = True
-        for control in (self.approve, self.deny, self.words, self.allow, *self.keeps):
-            control.disabled = True
-        self._view.answer(str(self._approval.get("call_id")), str(self._approval.get("hash")), answered)
-
-
-class QuestionCard:
-    """The choices and the text box for one question. Works once."""
-
-    def __init__(self, serial: int, question_id: str, text: str, choices: Sequence[str], view: AgentView) -> None:
-        self.serial, self.done = serial, False
-        self.typed: str | None = None
-        self._id, self._view = question_id, view
-        self.choices = [
-            _button(html.label(choice), "nbagent-choice", self._on(lambda c=choice: c)) for choice in choices
-        ]
-        self.words = ipywidgets.Text(placeholder="or write an answer" if choices else "write an answer")
-        self.words.add_class("nbagent-words")
-        self.send = _button("Send", "nbagent-send", self._on(lambda: _typed(self)))
-        bar = ipywidgets.HBox([*self.choices, self.words, self.send])
-        bar.add_class("nbagent-bar")
-        self.widget = ipywidgets.VBox([ipywidgets.HTML(html.question_html(text)), bar])
-        self.widget.add_class("nbagent-card")
-        self.widget.add_class(f"nbagent-card-{serial}")
-        self._ready = view.arm(self, *self.choices, self.send)
-
-    def _on(self, text: Callable[[], str]) -> Callable[[], None]:
-        return lambda: self._view.post(lambda: self._reply(text()))
-
-    def _reply(self, text: str) -> None:
-        if self.done or not text or self._view.now() < self._ready:
-            return
-        self.done = True
-        for control in (*self.choices, self.words, self.send):
-            control.disabled = True
-        self._view.reply(self._id, text)
-
-
-def _typed(card: ApprovalCard | QuestionCard) -> str:
-    """The words in the card's box: as the page read them at the click, else as they were synced (which may lag)."""
-    return (card.words.value if card.typed is None else card.typed).strip()
-
-
-def _button(face: str, name: str, action: Callable[[], None], *, style: str = "") -> ipywidgets.Button:
-    button = ipywidgets.Button(description=face, button_style=style, tooltip=face)
-    button.add_class("nbagent-button")
-    button.add_class(name)
-    button.on_click(lambda _button: action())
-    return button
-
-
-def _close_tree(widget: ipywidgets.Widget) -> None:
-    for child in getattr(widget, "children", ()):
-        _close_tree(child)
-    for part in (getattr(widget, "layout", None), getattr(widget, "style", None)):
-        if isinstance(part, ipywidgets.Widget):
-            part.close()
-    widget.close()
+    def _spared(self) -> None:
+        if self._running is not None and self._on_spare is not None:
+            self._guarded(self._on_spare)

@@ -10,15 +10,21 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from nbagent.core.shown import effects_words
 from nbagent.view.items import CallItem
 from nbagent.view.text import count, money, one_line, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from nbagent.core.events import ApprovalAnswered
     from nbagent.core.messages import Json
     from nbagent.view.fold import ViewModel
 
+LEFT_OUT = "The person left this one out and approved others of the same card. Go on without it."
+"""What the model is told of a call that was not ticked."""
+
+_CELL = re.compile(r"In\[\d+\]")
 _SECONDS = frozenset({"timeout", "seconds"})
 _ERROR = re.compile(r"[\w.]*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|ExceptionGroup)(?::|$)")
 _ASIDE = re.compile(r"\s*(?:Hint:|\[.*left out)|\s*$")
@@ -74,6 +80,32 @@ def _text(key: str, value: object) -> str:
     if key in _SECONDS and isinstance(value, int | float) and not isinstance(value, bool):
         return f"{value:g} s"
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def answered(answer: ApprovalAnswered) -> str:
+    """Return who approved or denied a call, and whether with an edit; the words are said beside it."""
+    who = "you" if answer.by in {"", "person"} else one_line(answer.by, 80)
+    if not answer.approved:
+        return f"Left out by {who}" if answer.words == LEFT_OUT else f"Denied by {who}"
+    return f"Approved by {who}, with {'your' if who == 'you' else 'an'} edit" if answer.edited else f"Approved by {who}"
+
+
+def answer_words(answer: ApprovalAnswered) -> str:
+    """Return what the person said with their answer, "" for words that we chose for them."""
+    return "" if answer.words == LEFT_OUT else answer.words
+
+
+def hint(preview: Json) -> str:
+    """Return what a call's code would probably do, as one line; "" where nothing is known."""
+    effects = preview.get("effects")
+    return effects_words([str(effect) for effect in effects]) if isinstance(effects, list | tuple) else ""
+
+
+def running_name(item: CallItem) -> str:
+    """Return what runs, in few words: the cell where the title names one, else the title."""
+    if found := _CELL.search(item.title):
+        return found[0]
+    return "The new cell" if item.name == "add_cell" else spoken(item.name, item.title)[0]
 
 
 def error_line(texts: Sequence[str]) -> str:

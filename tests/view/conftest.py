@@ -9,6 +9,8 @@ import comm
 import pytest
 from comm.base_comm import BaseComm
 
+from tests.view.person import Person
+
 
 class Page(list[tuple[str, str, dict[str, Any]]]):
     """All messages of all widgets; `arrival` is set when one comes."""
@@ -37,3 +39,10 @@ def page():
     comm.create_comm = lambda *args, **kwargs: PageComm(*args, page=sent, **kwargs)
     yield sent
     comm.create_comm = before
+
+
+@pytest.fixture
+async def person(page):
+    someone = Person(page)
+    yield someone
+    someone.view.close()

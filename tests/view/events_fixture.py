@@ -10,6 +10,7 @@ from nbagent.core import events as ev
 from nbagent.core.events import Event, Reason, State, Status
 from nbagent.core.messages import Usage, image_block, text_block
 from nbagent.core.ports import Approval, Preview
+from nbagent.view.asking import call_html, effects_html, preview_box
 
 CODE = """import matplotlib.pyplot as plt
 
@@ -188,3 +189,8 @@ def until(kind: type[Event], number: int = 1) -> list[Event]:
         if seen == number:
             return events[: place + 1]
     raise AssertionError(kind)
+
+
+def card_html(approval: dict[str, Any]) -> str:
+    """Return all that a card shows of a call."""
+    return call_html(approval, grouped=False) + preview_box(approval) + effects_html(approval)

@@ -34,7 +34,7 @@ FIELDS = {
     "seconds": st.floats(0, 9), "summary": TEXT, "cells": st.just(("x",)), "call_ids": st.just(("a",)),
     "question_id": IDS, "choices": st.just(("yes",)), "level": TEXT, "reason": st.sampled_from(list(Reason)),
     "sentence": TEXT, "next_step": TEXT, "turns": st.integers(0, 9), "state": st.sampled_from(list(State)),
-    "turn": st.integers(0, 3), "at": st.floats(0, 99),
+    "turn": st.integers(0, 3), "at": st.floats(0, 99), "edited": st.booleans(), "checked": TEXT,
 }  # fmt: skip
 
 

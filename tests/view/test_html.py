@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import html as html_escape
 import re
 import unicodedata
@@ -17,12 +16,15 @@ from nbagent.core.events import Reason, State, Status
 from nbagent.core.messages import Usage, text_block
 from nbagent.core.ports import Approval, Preview
 from nbagent.core.shown import is_hidden
-from nbagent.view.code import LIVE, RECORD, code_html, diff_html
+from nbagent.view.asking import group_html, hidden_note, question_html, rule_html
+from nbagent.view.code import LIVE, RECORD, code_html
+from nbagent.view.diff import diff_html
 from nbagent.view.fold import fold_all
-from nbagent.view.html import approval_html, image_uri, item_html, question_html, rule_html
+from nbagent.view.html import image_uri, item_html
 from nbagent.view.markdown import MarkdownStream, to_html
 from nbagent.view.record import record
 from nbagent.view.text import visible, without_ansi
+from tests.view.events_fixture import card_html
 
 PAYLOADS = [
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", '"><svg onload=alert(1)>', "<iframe src=//evil>",
@@ -51,7 +53,7 @@ class Checker(HTMLParser):
         for name, value in attrs:
             assert name in ATTRIBUTES, (tag, name)
             if name == "href":
-                assert re.match(r"(https?://|mailto:)", value, re.IGNORECASE), value
+                assert re.match(r"(https?://|mailto:|#nbagent-(undo|again)-[\w-]+\Z)", value, re.IGNORECASE), value
             if name == "src":
                 assert value.startswith("data:image/"), value
             if name == "style":
@@ -79,7 +81,8 @@ def events_full_of(payload: str) -> list[ev.Event]:
     at = {"state": State.ACT, "turn": 1, "at": 1.0}
     call = {**at, "call_id": payload, "name": payload}
     given = {payload: payload, "n": 1}
-    previews = [Preview(k, payload, payload[::-1], payload) for k in ("code", "text", "command", "diff")]
+    effects = (payload, payload)
+    previews = [Preview(k, payload, payload[::-1], payload, effects) for k in ("code", "text", "command", "diff")]
     events: list[ev.Event] = [
         ev.RunStarted(
             **at, run_id=payload, session_id=payload, model=payload, mode=payload, prompt=payload, max_turns=3
@@ -108,7 +111,7 @@ def events_full_of(payload: str) -> list[ev.Event]:
                 summary=payload,
             ),
         ]
-    return [*events, ev.RunEnded(**at, reason=Reason.END_TURN, sentence=payload, next_step=payload, text=payload, turns=1,
+    return [*events, ev.RunEnded(**at, reason=Reason.END_TURN, sentence=payload, next_step=payload, text=payload, turns=1, checked=payload,
                                  usage=Usage(1))]  # fmt: skip
 
 
@@ -117,19 +120,27 @@ def test_no_payload_becomes_anything_but_text(payload):
     view = fold_all(events_full_of(payload))
     for item in view.items:
         checked(item_html(item))
-    checked(record(view)["text/html"])
+    checked(record(view, banner=payload)["text/html"])
     for kind in ("code", "text", "command", "diff"):
         approval = Approval(
-            "c", payload, payload, {payload: payload}, Preview(kind, payload, "old"), payload, (payload,)
+            "c",
+            payload,
+            payload,
+            {payload: payload},
+            Preview(kind, payload, "old", "", (payload,)),
+            payload,
+            (payload,),
         )
-        checked(approval_html(approval.to_json()))
-    checked(question_html(payload) + rule_html(payload, {"offers": [payload]}))
+        checked(card_html(approval.to_json()) + group_html([approval.to_json()] * 2))
+    checked(question_html(payload) + rule_html(payload, {"offers": [payload]}) + hidden_note(payload))
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_no_payload_survives_in_the_markdown_of_a_record(payload):
-    text = record(fold_all(events_full_of(payload)))["text/markdown"]
-    assert not re.search(r"<[a-z/!?]", text, re.IGNORECASE)
+    text = record(fold_all(events_full_of(payload)), banner=payload)["text/markdown"]
+    outside_of_fences = re.sub(r"^  (`{3,}).*?^  \1$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert outside_of_fences != text
+    assert not re.search(r"<[a-z/!?]", outside_of_fences, re.IGNORECASE)
     # read by another Markdown reader, one with HTML on
     from markdown_it import MarkdownIt
 
@@ -185,7 +196,7 @@ CODE = st.lists(st.one_of(st.sampled_from(["def f(x):\n", "    return ", "'a'", 
                 "\t", "\u202e", "\u200b", "é", "x" * 9, "\n\n"]), st.characters(exclude_characters="⟨")), max_size=15).map("".join)  # fmt: skip
 
 
-@pytest.mark.parametrize("language", ["python", "bash", "sql", "json", "none"])
+@pytest.mark.parametrize("language", ["python", "markdown", "bash", "sql", "json", "none"])
 @given(code=CODE)
 @settings(deadline=None, max_examples=80 * settings.default.max_examples // 100)
 def test_coloured_code_is_exactly_the_code(language, code):
@@ -193,29 +204,62 @@ def test_coloured_code_is_exactly_the_code(language, code):
         assert shown_text(code_html(code, language, paint)) == code
 
 
-@given(CODE, CODE)
-@settings(deadline=None, max_examples=150 * settings.default.max_examples // 100)
-def test_a_diff_holds_both_texts(old, new):
-    rows = shown_text(diff_html(old, new, context=1_000)).split("\n")[:-1]
-    expected = list(difflib.ndiff(old.split("\n"), new.split("\n"))) if old != new else []
-    if expected:
-        for sign, text in (("-", old), ("+", new)):
-            assert [r[2:] for r in rows if r[:1] in {" ", sign}] == text.split("\n")
+NUMBERED = re.compile(r"<span[^>]*>([ \d]+)([-+ ]) </span>")
 
 
-def test_a_diff_marks_the_changed_words_and_counts_what_it_leaves_out():
+def diff_rows(markup: str) -> list[tuple[str, str, str]]:
+    """The rows of diff HTML in order: numbers, sign and text; those in folds too."""
+    parts = NUMBERED.split("".join(re.findall(r"<pre[^>]*>(.*?)</pre>", markup, re.DOTALL)))
+    return [
+        (n.strip(), sign, shown_text(text).removesuffix("\n"))
+        for n, sign, text in zip(*[iter(parts[1:])] * 3, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("language", ["python", "markdown", ""])
+@given(old=CODE, new=CODE)
+@settings(deadline=None, max_examples=100 * settings.default.max_examples // 100)
+def test_a_diff_holds_both_texts_with_the_numbers_of_their_lines(language, old, new):
+    for paint in (LIVE, RECORD):
+        rows = diff_rows(diff_html(old, new, language, paint))
+        if old == new:
+            assert rows == []
+            continue
+        for place, sign, text in ((0, "-", old), (-1, "+", new)):
+            side = [row for row in rows if row[1] in {" ", sign}]
+            assert [row[2] for row in side] == (text.split("\n") if text else [])
+            assert [int(row[0].split()[place]) for row in side] == list(range(1, len(side) + 1))
+
+
+def test_a_diff_marks_the_changed_words_and_folds_what_it_leaves_out():
     old = "\n".join(str(i) for i in range(50))
-    out = diff_html(old + "\ncolour = 'red'", old + "\ncolour = 'blue'")
-    assert '<span class="nb-del-w">red</span>' in out
-    assert '<span class="nb-ins-w">blue</span>' in out
-    assert "47 unchanged lines" in out
+    out = diff_html(old + "\ncolour = 'red'", old + "\ncolour = 'blue'", "python")
+    assert '<span class="nb-del-w"><span class="nb-s">red</span></span>' in out
+    assert '<span class="nb-ins-w"><span class="nb-s">blue</span></span>' in out
+    fold = re.search(r"<details[^>]*><summary>(.*?)</summary>(.*?)</details>", out, re.DOTALL)
+    assert "… 47 unchanged lines" in fold[1]
+    assert [row[2] for row in diff_rows(fold[2])] == [str(i) for i in range(47)]
 
 
-def test_a_huge_change_is_shown_whole_without_a_comparison():
+def test_what_is_deleted_is_shown_as_going():
+    rows = diff_rows(diff_html("a = 1\nb = 2", "", "python"))
+    assert rows == [("1", "-", "a = 1"), ("2", "-", "b = 2")]
+    approval = {
+        "tool": "delete_cell",
+        "title": "delete In[3]",
+        "input": {},
+        "preview": Preview("diff", "", "a\nb").to_json(),
+    }
+    assert "2 lines would be deleted" in card_html(approval)
+
+
+def test_a_diff_with_a_limit_counts_what_it_does_not_show():
     new = "\n".join(f"line {i}" for i in range(5_000))
-    out = diff_html("x", new)
-    assert "too long to compare" in out
-    assert new in out
+    out = diff_html("x", new, limit=1_000)
+    assert len(out) < 20_000
+    shown = len(diff_rows(out))
+    assert f"… {5_001 - shown:,} more lines of this change" in out
+    assert len(diff_rows(diff_html("x", new))) == 5_001
 
 
 @given(st.characters())
@@ -230,7 +274,7 @@ def test_an_approval_shows_bidi_tricks_and_the_whole_code():
     approval = Approval(
         "c", "run_python", "run", {"code": code, "note": "\u200bhidden" + "y" * 900}, Preview("code", code), "why", ()
     )
-    out = approval_html(approval.to_json())
+    out = card_html(approval.to_json())
     assert "⟨U+202E⟩" in out
     assert "⟨U+200B⟩" in out
     assert "y" * 900 in out

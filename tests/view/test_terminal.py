@@ -28,7 +28,7 @@ def test_without_a_terminal_it_writes_plain_lines_in_order():
     text = shown(penguins())
     assert "\x1b" not in text
     places = [text.index(part) for part in ("claude-sonnet-5", "… thinking", "I look at your variables first.", "✗ discarded",
-              "↻ trying again", '  │ clean = penguins.dropna(subset=["bill_len"])', "✗ error: add_cell", "  │ -clean", "  │ +clean",
+              "↻ trying again", '  │ clean = penguins.dropna(subset=["bill_len"])', "✗ error: add_cell", "  │ -clean", "  │ ?", "  │ +clean",
               "denied by you: no installs", "? Shall I keep", "✓ Done: 2 cells", "5 turns · 33.7k")]  # fmt: skip
     assert places == sorted(places)
 

@@ -6,90 +6,12 @@ import asyncio
 import threading
 
 import ipywidgets
-import pytest
 
 from nbagent.core import events as ev
 from nbagent.core.events import State
 from nbagent.core.ports import Answered
-from nbagent.view.widget import DEAD_TIME, AgentView
 from tests.view.events_fixture import penguins, until
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Person:
-    """Holds a view and what its callbacks were told."""
-
-    def __init__(self, page, *, fail: int = 0) -> None:
-        self.page = page
-        self.clock = Clock()
-        self.answers: list[tuple[str, str, Answered]] = []
-        self.replies: list[tuple[str, str]] = []
-        self.stops = 0
-        self.fail = fail
-        self.view = AgentView(on_answer=self.answer, on_reply=self.reply, on_stop=self.stop, clock=self.clock)
-
-    def answer(self, call_id: str, shown: str, answered: Answered) -> None:
-        if self.fail:
-            self.fail -= 1
-            raise ValueError("the approver <b>broke</b>")
-        self.answers.append((call_id, shown, answered))
-
-    def reply(self, question_id: str, text: str) -> None:
-        self.replies.append((question_id, text))
-
-    def stop(self) -> None:
-        self.stops += 1
-
-    def shows(self, events) -> None:
-        for event in events:
-            self.view.show(event)
-        self.view.flush()
-
-    def waits(self) -> None:
-        self.clock.now += DEAD_TIME + 0.01
-
-    def button(self, name: str) -> ipywidgets.Button:
-        found = [w for w in tree(self.view.widget) if f"nbagent-{name}" in getattr(w, "_dom_classes", ())]
-        return found[0]
-
-    async def clicks(self, button: ipywidgets.Button) -> None:
-        button.click()
-        await settle()
-
-    @property
-    def messages(self) -> list[dict]:
-        comm_id = self.view.timeline.model_id
-        return [
-            d["content"] for c, t, d in self.page if c == comm_id and t == "comm_msg" and d.get("method") == "custom"
-        ]
-
-    def from_page(self, content) -> None:
-        self.view.timeline._handle_custom_msg(content, [])
-
-
-def tree(widget):
-    yield widget
-    for child in getattr(widget, "children", ()):
-        yield from tree(child)
-
-
-async def settle() -> None:
-    for _ in range(3):
-        await asyncio.sleep(0)
-
-
-@pytest.fixture
-async def person(page):
-    someone = Person(page)
-    yield someone
-    someone.view.close()
+from tests.view.person import Person, settle, tree
 
 
 async def test_the_first_paint_says_starting_without_any_message(person):
@@ -139,7 +61,7 @@ async def test_a_page_that_asks_gets_everything_and_the_number_it_is_up_to(perso
 async def test_nonsense_from_the_page_changes_nothing(person):
     person.shows(until(ev.ApprovalAsked))
     person.waits()
-    for content in (None, 3, "approve", {"op": "approve"}, {"op": "words", "card": "x"}, {"op": []}):
+    for content in (None, 3, "approve", {"op": "approve"}, {"op": "card", "card": "x"}, {"op": "wait"}, {"op": []}):
         person.from_page(content)
     await settle()
     assert person.answers == []
@@ -193,7 +115,7 @@ async def test_deny_carries_the_words_as_the_page_read_them(person):
     person.waits()
     person.button("words").value = "use polar"  # the last keys are still on their way
     card = next(iter(person.view._cards.values()))
-    person.from_page({"op": "words", "card": card.serial, "text": "use polars "})
+    person.from_page({"op": "card", "card": card.serial, "words": "use polars "})
     await person.clicks(person.button("deny"))
     assert person.answers[0][2] == Answered(approved=False, words="use polars")
 
@@ -227,9 +149,9 @@ async def test_allow_from_now_on_hides_the_rules_again_and_keeps_its_focus(perso
     person.shows(until(ev.ApprovalAsked))
     person.waits()
     allow = person.button("allow")
-    allow.disabled = False
+    person.card.wake()
     await person.clicks(allow)
-    rules = next(iter(person.view._cards.values())).rules
+    rules = next(iter(person.view._cards.values())).calls[0].rules
     shown = rules.children
     person.waits()
     await person.clicks(allow)
@@ -306,3 +228,67 @@ async def test_closing_leaves_no_widget_behind(page):
     person.view.close()
     assert set(registry) <= before
     person.view.show(penguins()[0])  # too late, and harmless
+
+
+# ── what the page needs while the kernel is busy ─────────────────────────────────────────────────────────────────────
+
+
+async def test_the_page_knows_which_call_runs_and_since_when(person):
+    person.shows(until(ev.CallStarted, 2)[:-1])
+    assert person.view.timeline.head["call"] is None
+    person.clock.now += 7
+    person.shows(until(ev.CallStarted, 2)[-1:])
+    call = person.view.timeline.head["call"]
+    assert (call["name"], call["began"], call["asked"]) == ("The new cell", 7.0, 7.0)
+    person.shows(until(ev.CallEnded, 2)[len(until(ev.CallStarted, 2)) :])
+    assert person.view.timeline.head["call"] is None
+
+
+async def test_keep_waiting_begins_the_time_limit_anew_for_every_page(page):
+    person = Person(page, limit=60.0)
+    person.shows(until(ev.CallStarted, 2))
+    assert person.view.timeline.head["limit"] == 60.0
+    key = person.view.timeline.head["call"]["key"]
+    person.clock.now += 61
+    person.from_page({"op": "wait", "key": "another"})
+    await settle()
+    assert person.view.timeline.head["call"]["asked"] == 0.0
+    person.from_page({"op": "wait", "key": key})
+    await settle()
+    assert (person.view.timeline.head["call"]["began"], person.view.timeline.head["call"]["asked"]) == (0.0, 61.0)
+    person.view.close()
+
+
+async def test_interrupt_cell_is_there_only_while_a_call_runs(person):
+    spare = person.button("spare")
+    shown = []
+    for event in penguins():
+        person.shows([event])
+        if isinstance(event, ev.CallStarted | ev.CallEnded | ev.ApprovalAsked):
+            shown.append((event.type, spare.layout.display is None))
+    assert set(shown) == {("call_started", True), ("call_ended", False), ("approval_asked", False)}
+
+
+async def test_interrupt_cell_is_said_to_the_kernel_once_and_stops_nothing_else(person):
+    person.shows(until(ev.CallStarted, 2))
+    person.from_page(
+        {"op": "snapshot"}
+    )  # a page that speaks for itself: its click comes as a message before the button's
+    person.from_page({"op": "spare"})
+    await person.clicks(person.button("spare"))
+    assert (person.spared, person.stops) == (1, 0)
+    assert [m["op"] for m in person.messages].count("spare-seen") == 1
+
+
+async def test_interrupt_cell_works_in_a_page_that_does_not_speak(person):
+    person.shows(until(ev.CallStarted, 2))
+    await person.clicks(person.button("spare"))
+    assert (person.spared, person.stops) == (1, 0)
+
+
+async def test_an_interrupt_that_comes_when_nothing_runs_any_more_hits_nothing(person):
+    person.shows(until(ev.CallEnded, 2))
+    person.from_page({"op": "spare"})
+    await settle()
+    assert (person.spared, person.stops) == (0, 0)
+    assert [m["op"] for m in person.messages][-1] == "spare-seen", "so that the page does not interrupt the kernel"

@@ -7,12 +7,14 @@ import pytest
 from nbagent.core import events as ev
 from nbagent.core.events import Reason, State, Status
 from nbagent.core.messages import Usage, text_block
+from nbagent.view.asking import rule_html
 from nbagent.view.fold import fold_all
-from nbagent.view.html import approval_html, header, item_html, rule_html
+from nbagent.view.html import header, item_html
 from nbagent.view.items import CallItem
 from nbagent.view.record import record
 from nbagent.view.text import clip_end, money
-from nbagent.view.words import arguments, error_line, facts, in_one
+from nbagent.view.words import LEFT_OUT, answer_words, answered, arguments, error_line, facts, in_one, running_name
+from tests.view.events_fixture import card_html
 
 AT = {"state": State.ACT, "turn": 1, "at": 1.0}
 CODE = {"kind": "code", "body": "x = 1", "old": "", "language": "python"}
@@ -101,7 +103,7 @@ def test_the_source_of_a_waiting_call_keeps_its_line_breaks():
     assert "Code · 2 lines" in out
     assert "a = 1 b = 2" not in out
     approval = {"tool": "mine", "title": "mine", "input": {"text": "one\n  two"}, "preview": {"kind": "none"}}
-    assert "one\n  two" in approval_html(approval)
+    assert "one\n  two" in card_html(approval)
 
 
 def test_a_rule_is_offered_in_words_and_exactly():
@@ -137,3 +139,58 @@ def test_an_errors_sentences_are_plain_lines_with_commands_as_code():
 def test_what_is_cut_at_its_beginning_says_so():
     assert clip_end("abcdef", 3) == "… 3 characters left out …\ndef"
     assert clip_end("abc", 3) == "abc"
+
+
+def answer(**more):
+    return ev.ApprovalAnswered(**AT, call_id="c", **{"approved": True, "by": "person", **more})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (answer(), "Approved by you"),
+        (answer(edited=True), "Approved by you, with your edit"),
+        (answer(edited=True, by="colleague"), "Approved by colleague, with an edit"),
+        (answer(approved=False, edited=True), "Denied by you"),
+        (answer(approved=False, by="policy"), "Denied by policy"),
+        (answer(approved=False, words=LEFT_OUT), "Left out by you"),
+    ],
+)
+def test_who_answered_how(given, said):
+    assert answered(given) == said
+
+
+def test_words_that_we_chose_for_the_model_are_not_put_into_the_persons_mouth():
+    assert answer_words(answer(approved=False, words=LEFT_OUT)) == ""
+    assert answer_words(answer(approved=False, words="not now")) == "not now"
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "said"),
+    [
+        ("edit_cell", "edit and run In[7]", "In[7]"),
+        ("add_cell", "add and run a code cell", "The new cell"),
+        ("shell", "run make test", "run make test"),
+    ],
+)
+def test_what_runs_is_named_in_few_words(name, title, said):
+    assert running_name(CallItem(key="c", call_id="c", name=name, title=title)) == said
+
+
+def test_effects_are_a_hint_and_are_escaped_wherever_they_stand():
+    preview = {**CODE, "effects": ["rebinds df", "writes <b>out.csv"]}
+    said = "Probably: rebinds df · writes &lt;b&gt;out.csv"
+    assert said in card_html({"tool": "add_cell", "title": "add", "input": {}, "preview": preview})
+    view = fold_all([ev.CallStarted(**AT, call_id="c", name="add_cell", input={}, title="add", preview=preview)])
+    assert said in item_html(view.items[0])
+    assert said in record(view)["text/html"]
+    assert "Probably: rebinds df · writes &lt;b>out.csv" in record(view)["text/markdown"]
+    assert "Probably" not in card_html({"tool": "a", "title": "a", "input": {}, "preview": CODE})
+
+
+def test_which_cells_ran_after_the_last_edit_stands_with_the_answer():
+    view = ended("Done.", Reason.END_TURN, checked="Ran after the last edit: In[5].")
+    assert "Ran after the last edit: In[5]." in item_html(view.items[-1])
+    for text in record(view).values():
+        assert "Ran after the last edit: In" in text
+        assert text.index("Ran after") < text.index("Done.")

@@ -1,0 +1,124 @@
+"""What a card shows of the calls that it asks about, as safe HTML: everything that the answer is about, nothing cut.
+
+Knows nothing of widgets or of answers. Read `call_html` and `preview_box`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nbagent.core.shown import UNUSUAL, is_hidden, rule_words, visible_plain
+from nbagent.view.code import LIVE
+from nbagent.view.html import arguments_html, preview_html
+from nbagent.view.text import count, one_line, visible, without_ansi
+from nbagent.view.words import hint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nbagent.core.messages import Json
+
+_MARK = LIVE.attr("ctl")
+_LONG = 20
+"""Lines above which a preview scrolls and says so."""
+
+
+def preview_of(approval: Json) -> Json:
+    """Return the preview of an approval, empty where there is none."""
+    preview = approval.get("preview")
+    return preview if isinstance(preview, dict) else {}
+
+
+def title_of(approval: Json) -> str:
+    """Return what a call would do, as one plain line."""
+    return visible_plain(str(approval.get("title") or approval.get("tool") or ""))
+
+
+def call_html(approval: Json, *, grouped: bool) -> str:
+    """Return what one call would do: its title, why it is asked about, and the arguments that are not seen elsewhere.
+
+    `grouped`: it stands among others, and the card's own line says what is the same for all.
+    """
+    tool, title = str(approval.get("tool", "")), str(approval.get("title", ""))
+    given = approval.get("input")
+    rows = arguments_html(
+        given if isinstance(given, dict) else {}, preview_of(approval), name=tool, title=title, whole=True
+    )
+    asked = "" if grouped else "<b>Allow this?</b> "
+    name = "" if title == tool else tool
+    why = "" if grouped else _why(approval)
+    return (
+        f'<div class="nbagent-ask"><div class="nbagent-asktitle">{asked}<span class="nbagent-askedfor">'
+        f'{visible(title or tool, _MARK)}</span> <span class="nbagent-tool">{visible(name, _MARK)}</span></div>'
+        f"{why}{rows}</div>"
+    )
+
+
+def _why(approval: Json) -> str:
+    why = str(approval.get("why", ""))
+    notebook = visible(str(approval.get("notebook") or ""), _MARK)
+    where = f'<span class="nbagent-where"> · in {notebook}</span>' if notebook else ""
+    return f'<div class="nbagent-why">{visible(why[:1].upper() + why[1:], _MARK)}{where}</div>'
+
+
+def group_html(approvals: Sequence[Json]) -> str:
+    """Return the line above several calls, with each reason why they are asked about."""
+    reasons = {str(a.get("why", "")): a for a in approvals}
+    why = "".join(_why(approval) for approval in reasons.values())
+    return (
+        f'<div class="nbagent-ask"><div class="nbagent-asktitle"><b>Allow these {len(approvals)}?</b> '
+        f"They run in this order; untick what you do not want.</div>{why}</div>"
+    )
+
+
+def preview_box(approval: Json) -> str:
+    """Return what the call would run or change, all of it, with a line on its size where it scrolls."""
+    preview = preview_of(approval)
+    body, old = str(preview.get("body", "")), str(preview.get("old", ""))
+    lines = body.count("\n") + 1
+    if preview.get("kind") == "diff" and not body and old:
+        size = f"{count(old.count(chr(10)) + 1, 'line')} would be deleted"
+    elif lines > _LONG:
+        size = f"{count(lines, 'line')}, all shown: scroll to read"
+    else:
+        size = ""
+    said = f'<div class="nbagent-size">{size}</div>' if size else ""
+    return f'<div class="nbagent-preview" tabindex="0">{preview_html(preview)}</div>{said}'
+
+
+def effects_html(approval: Json, *, edited: bool = False) -> str:
+    """Return the hint on what the code would do; of an edited code it says that it is of the proposal."""
+    said = hint(preview_of(approval))
+    if not said:
+        return ""
+    said = said.replace("Probably", "The proposal would probably (your version may not)", 1) if edited else said
+    return f'<div class="nbagent-effects" title="From a look at the code; a hint, not a promise">{visible(said, _MARK)}</div>'
+
+
+def hidden_note(text: str) -> str:
+    """Return a warning where a text that is to be edited holds characters that cannot be seen, else ""."""
+    found = {match[0] for match in UNUSUAL.finditer(text) if is_hidden(match[0])}
+    if not found:
+        return ""
+    return (
+        '<div class="nbagent-hiddennote">This text holds characters that you can\'t see in the box: '
+        f"{visible(''.join(sorted(found)), _MARK)}</div>"
+    )
+
+
+def question_html(text: str) -> str:
+    """Return a question of the model to the person, as plain text."""
+    shown = visible(without_ansi(text), _MARK, spaces=False)
+    return f'<div class="nbagent-ask"><b>A question for you</b><div class="nbagent-asked">{shown}</div></div>'
+
+
+def rule_html(rule: str, approval: Json) -> str:
+    """Return what a rule offered by `approval` means, in words, and its exact text."""
+    kind = str(preview_of(approval).get("kind", "none"))
+    words = rule_words(rule, [str(offer) for offer in approval.get("offers") or ()], kind)
+    return f'<div>{visible(words, _MARK)}</div><code class="nbagent-rule">{visible(rule, _MARK)}</code>'
+
+
+def label(text: str, limit: int = 60) -> str:
+    """Return plain text for a button's face."""
+    return visible_plain(one_line(text, limit), spaces=False)

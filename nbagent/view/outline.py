@@ -1,0 +1,68 @@
+"""What a record says of a run before it is drawn: the answer, the ending, one line a call. Plain text, made harmless.
+
+Read `answer`. Knows nothing of HTML or Markdown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nbagent.core.events import Reason
+from nbagent.core.shown import visible_plain
+from nbagent.view.html import STATUS_WORDS, texts_and_images
+from nbagent.view.items import CallItem, TextItem
+from nbagent.view.text import duration, few_lines, one_line, plain_output
+from nbagent.view.words import error_line, in_one
+from nbagent.view.words import facts as used
+
+if TYPE_CHECKING:
+    from nbagent.view.fold import ViewModel
+
+
+def answer(view: ViewModel) -> tuple[str, str]:
+    """Return the answer's text and the key of the item that shows it (may be empty)."""
+    last = next(
+        (i for i in reversed(view.items) if isinstance(i, TextItem) and i.text.strip() and not i.discarded), None
+    )
+    text = view.ended.text if view.ended is not None else ""
+    if last is not None and (not text.strip() or text.strip() == last.text.strip()):
+        return last.text, last.key
+    return text, ""
+
+
+def facts(view: ViewModel) -> list[str]:
+    """Return model, turns, tokens, cost and time."""
+    said = [one_line(view.model, 80), *used(view), duration(view.at)]
+    return [visible_plain(fact, spaces=False) for fact in said if fact]
+
+
+def ending(view: ViewModel) -> tuple[str, str]:
+    """Return how the run ended, and what the person can do next."""
+    if view.ended is None:
+        return "This run was cut off; nothing of it goes on.", ""
+    return few_lines(view.ended.sentence), few_lines(view.ended.next_step)
+
+
+def failed(view: ViewModel) -> bool:
+    """Tell whether the ending is an error's text, of several sentences with commands, and not one short sentence."""
+    return view.ended is not None and view.ended.reason == Reason.ERROR
+
+
+def calls(view: ViewModel) -> list[CallItem]:
+    """Return the calls of the replies that counted."""
+    return [item for item in view.items if isinstance(item, CallItem) and not item.discarded]
+
+
+def line(item: CallItem) -> str:
+    """Return one call on one plain line."""
+    icon, word = STATUS_WORDS.get(item.status, ("?", item.status))
+    seconds = "" if item.seconds is None else f" · {duration(item.seconds)}"
+    error = error_line(texts_and_images(item.content)[0]) if item.status == "error" else ""
+    error = f" · {plain_output(one_line(error, 160))}" if error else ""
+    said = one_line(f"{icon} {word}: {in_one(item.name, item.title)}", 160)
+    return visible_plain(said, spaces=False) + seconds + error
+
+
+def checked(view: ViewModel) -> str:
+    """Return which cells ran after the last edit, as the run itself found out; "" where none was touched."""
+    return "" if view.ended is None else plain_output(one_line(view.ended.checked, 600))

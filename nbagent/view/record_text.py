@@ -1,0 +1,129 @@
+"""The record of a run as Markdown and as plain text, for readers that show no HTML.
+
+Bounded, and no text of others in it becomes HTML, an image or a script link. Read `markdown`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from nbagent.core.diff import unified
+from nbagent.core.shown import visible_plain
+from nbagent.view import outline
+from nbagent.view.text import clip, count, few_lines, one_line, plain_output
+from nbagent.view.words import hint
+
+if TYPE_CHECKING:
+    from nbagent.view.fold import ViewModel
+    from nbagent.view.items import CallItem
+
+ANSWER_LIMIT = 30_000
+PROMPT_LIMIT = 2_000
+
+PLAIN_STEPS = 200
+"""Calls that are listed one by one."""
+
+CODE_LINES = 60
+"""Lines of what one call ran or changed."""
+
+LINE_LIMIT = 500
+CODE_TOTAL = 60_000
+"""Characters of what all calls ran and changed, in Markdown."""
+
+AGAIN = "`%agent undo` takes this run back. `%%agent --again` asks the model anew."
+"""What can still be done with a run."""
+
+_TICKS = re.compile(r"`{3,}")
+_UNSAFE_TARGET = re.compile(r"\]\((?!https?://|mailto:)", re.IGNORECASE)
+
+
+def neutral_markdown(text: str) -> str:
+    """Return the model's Markdown so that no reader of Markdown makes HTML, an image or a script link of it."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace("![", "!\\[").replace("]:", "]\\:")
+    return _UNSAFE_TARGET.sub(r"]\\(", text)
+
+
+def markdown(view: ViewModel, banner: str = "") -> str:
+    """Return the record as Markdown: the answer first, then the calls, with what they ran and changed in fences."""
+    sentence, next_step = outline.ending(view)
+    answer = neutral_markdown(clip(outline.answer(view)[0].strip(), ANSWER_LIMIT))
+    prompt = _markdown_words(clip(view.prompt.strip(), PROMPT_LIMIT)).replace("\n", "\n> ")
+    bold = "" if outline.failed(view) else "**"
+    ending = "  \n".join(f"{bold}{_markdown_sentence(line)}{bold}" for line in sentence.split("\n"))
+    parts = [f"**{_markdown_words(few_lines(banner))}**" if banner.strip() else ""]
+    parts += [f"> {prompt}" if prompt else "", answer, _markdown_words(outline.checked(view))]
+    parts += [f"{ending} {_markdown_sentence(next_step)}", _calls(view)]
+    parts += [f"*{_markdown_words(' · '.join(outline.facts(view)))}*"]
+    parts += [_markdown_sentence(AGAIN) if view.run_id else ""]
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+def _calls(view: ViewModel) -> str:
+    """One list item a call, under it what it ran or changed, as long as there is room."""
+    calls = outline.calls(view)
+    room = CODE_TOTAL
+    items: list[str] = []
+    for call in calls[:PLAIN_STEPS]:
+        fence = _fence(call)
+        if len(fence) > room:
+            fence = ""
+        room -= len(fence)
+        said = hint(call.preview)
+        below = f"  \n  {_markdown_words(one_line(said, 300))}" if said else ""
+        items.append(f"- {_markdown_words(outline.line(call))}{below}{fence}")
+    if len(calls) > PLAIN_STEPS:
+        items.append(f"- … {count(len(calls) - PLAIN_STEPS, 'more call')}")
+    return "\n".join(items)
+
+
+def _fence(call: CallItem) -> str:
+    """What a call ran or changed as a fenced block inside a list item, cut if it is long; may be empty."""
+    body, kind = str(call.preview.get("body", "")), call.preview.get("kind")
+    match kind:
+        case "diff":
+            language, lines = "diff", unified(str(call.preview.get("old", "")), body)
+        case "code" | "command":
+            language = "bash" if kind == "command" else str(call.preview.get("language") or "python")
+            lines = visible_plain(body).split("\n")
+        case _:
+            return ""
+    kept = lines[:CODE_LINES]
+    cut = [f"… {count(len(lines) - len(kept), 'more line')}"] if len(lines) > len(kept) else []
+    text = "\n".join(f"  {line[:LINE_LIMIT]}" for line in [*kept, *cut])
+    longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"\n\n  {fence}{language if language.isalnum() else ''}\n{text}\n  {fence}\n"
+
+
+def _markdown_words(text: str) -> str:
+    """Plain words inside Markdown."""
+    return re.sub(r"([\\`*_{}\[\]#|~$!])", r"\\\1", plain_output(text).replace("&", "&amp;").replace("<", "&lt;"))
+
+
+def _markdown_sentence(line: str) -> str:
+    """A sentence of ours: what stands in backticks stays code."""
+    parts = re.split(r"(`[^`<>&\\]+`)", line)
+    return "".join(part if n % 2 else _markdown_words(part) for n, part in enumerate(parts))
+
+
+def plain(view: ViewModel, banner: str = "") -> str:
+    """Return the record as plain text."""
+    sentence, next_step = outline.ending(view)
+    answer = plain_output(clip(outline.answer(view)[0].strip(), ANSWER_LIMIT))
+    calls = outline.calls(view)
+    lines = [line for call in calls[:PLAIN_STEPS] for line in (outline.line(call), *_changes(call))]
+    if len(calls) > PLAIN_STEPS:
+        lines.append(f"… {count(len(calls) - PLAIN_STEPS, 'more call')}")
+    parts = [few_lines(banner), answer, outline.checked(view), f"{sentence} {next_step}".strip()]
+    parts += ["\n".join(lines), " · ".join(outline.facts(view)), AGAIN.replace("`", "") if view.run_id else ""]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _changes(call: CallItem) -> list[str]:
+    """What a call changed, under its line."""
+    if call.preview.get("kind") != "diff":
+        return []
+    lines = unified(str(call.preview.get("old", "")), str(call.preview.get("body", "")))
+    cut = [f"… {count(len(lines) - CODE_LINES, 'more line')}"] if len(lines) > CODE_LINES else []
+    return [f"    {line[:LINE_LIMIT]}" for line in [*lines[:CODE_LINES], *cut]]

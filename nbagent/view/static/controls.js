@@ -1,0 +1,101 @@
+// @ts-check
+/**
+ * Keys, focus and clicks of the whole view: the timeline and the kernel-made buttons beside it. Read `controls`.
+ *
+ * @import { Model } from "./view.js"
+ */
+import { TICK, WORDS, dressCards, keyInArea, readCard } from "./cards.js";
+
+const ANSWERS = ".nbagent-approve, .nbagent-deny, .nbagent-keep, .nbagent-send";
+
+/**
+ * Press the button of the card around `target` that is meant, once for a key that is held down.
+ * @param {KeyboardEvent} event
+ * @param {Element} target
+ * @param {string} name
+ */
+function press(event, target, name) {
+  const found = name && !event.repeat ? target.closest(".nbagent-card")?.querySelector(name) : null;
+  if (found instanceof HTMLElement) found.click();
+  event.preventDefault();
+}
+
+/**
+ * Enter approves, on the bar and on a tick; in the box for words it sends them. Escape goes to that box.
+ * @param {KeyboardEvent} event
+ */
+function onCardKey(event) {
+  const target = event.target instanceof HTMLElement ? event.target : null;
+  const card = target?.closest(".nbagent-card");
+  if (!target || !card || event.isComposing || keyInArea(event, target)) return;
+  const bar = target.closest(".nbagent-bar");
+  const tick = target.matches(TICK);
+  if (!bar && !tick) return;
+  const words = card.querySelector(WORDS);
+  if (event.key === "Escape" && target !== words && words instanceof HTMLInputElement) {
+    words.focus();
+    event.preventDefault();
+  } else if (event.key === "Enter" && (target === bar || tick)) {
+    press(event, target, ".nbagent-approve");
+  } else if (event.key === "Enter" && target === words) {
+    const typed = words instanceof HTMLInputElement && words.value.trim() !== "";
+    press(event, target, typed ? ".nbagent-deny, .nbagent-send" : "");
+  }
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {HTMLElement} home takes the focus when the button that had it is gone
+ * @param {Model} model
+ * @param {{stop: () => void, spare: () => void}} clicked what a click on Stop and on Interrupt cell does beside
+ * @param {AbortController} stopped
+ */
+export function controls(root, home, model, clicked, stopped) {
+  let inside = false; // whether the person's last focus or click was in the view
+  const decorate = () => {
+    const free = document.activeElement === document.body || root.contains(document.activeElement);
+    dressCards(root, inside && free);
+    for (const bar of root.querySelectorAll(".nbagent-bar:not([tabindex])")) {
+      if (!(bar instanceof HTMLElement)) continue;
+      const approval = bar.classList.contains("nbagent-approving"); // its children may not be there yet
+      bar.tabIndex = 0;
+      bar.setAttribute("role", "group");
+      bar.setAttribute("aria-label", approval
+        ? "Approve or deny the call. Enter approves, Escape goes to the box for what to do instead."
+        : "Answer the question");
+      if (inside && free) bar.focus({ preventScroll: true });
+    }
+    if (inside && document.activeElement === document.body) home.focus({ preventScroll: true });
+  };
+  /** @param {MouseEvent} event */
+  const onClick = (event) => {
+    const target = event.target instanceof Element ? event.target : null;
+    if (target?.closest(".nbagent-stop")) clicked.stop();
+    if (target?.closest(".nbagent-spare")) clicked.spare();
+    if (target?.closest(ANSWERS)) readCard(model, target);
+    const title = target?.closest(".nbagent-tickrow .nbagent-asktitle");
+    const tick = title?.closest(".nbagent-tickrow")?.querySelector(TICK);
+    if (tick instanceof HTMLElement) tick.click();
+    const fold = target?.closest("summary")?.parentElement;
+    if (fold) fold.dataset.touched = "1";
+  };
+  /** @param {KeyboardEvent} event */
+  const keep = (event) => event.stopPropagation(); // no key typed here is a command for the notebook
+  /** @param {Event} event */
+  const onAnywhere = (event) => {
+    inside = event.target instanceof Node && root.contains(event.target);
+    if (inside) decorate();
+  };
+  const observer = new MutationObserver(decorate);
+  const asks = root.querySelector(".nbagent-asks");
+  if (asks) observer.observe(asks, { childList: true, subtree: true });
+  const { signal } = stopped;
+  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  root.addEventListener("click", onClick, { capture: true, signal });
+  root.addEventListener("keydown", onCardKey, { capture: true, signal }); // before the text box, which keeps its keys
+  root.addEventListener("keydown", keep, { signal });
+  document.addEventListener("focusin", onAnywhere, { signal });
+  document.addEventListener("pointerdown", onAnywhere, { capture: true, signal });
+  signal.addEventListener("abort", () => observer.disconnect());
+  decorate();
+}

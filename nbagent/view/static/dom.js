@@ -1,0 +1,23 @@
+// @ts-check
+/**
+ * Small things that all parts of the view use. Read `make`.
+ */
+
+/** @param {string} tag @param {string} name @param {HTMLElement} [parent] */
+export function make(tag, name, parent) {
+  const element = document.createElement(tag);
+  element.className = name;
+  parent?.append(element);
+  return element;
+}
+
+/** @param {number} seconds */
+export function clock(seconds) {
+  const text = new Date(Math.max(0, seconds) * 1000).toISOString().slice(11, 19); // 00:12:07
+  return seconds < 3600 ? text.slice(text[3] === "0" ? 4 : 3) : text;
+}
+
+/** @param {number} n */
+export function short(n) {
+  return n < 1000 ? `${n}` : n < 999950 ? `${(n / 1000).toFixed(1)}k` : `${(n / 1e6).toFixed(1)}M`;
+}
