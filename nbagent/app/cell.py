@@ -11,13 +11,14 @@ import fnmatch
 import logging
 import secrets
 from collections.abc import Callable
+from typing import Protocol
 
 from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.consent import before_run, consented
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.options import parse
-from nbagent.app.place import Place, find_place
+from nbagent.app.place import Place, Reins, find_place
 from nbagent.config import Settings
 from nbagent.core.drive import drive
 from nbagent.core.errors import ConfigError
@@ -31,7 +32,9 @@ from nbagent.models import open_model
 from nbagent.models.catalog import DEFAULT_MODEL
 from nbagent.tools import control, python, shell, variables, workspace
 from nbagent.tools import notebook as notebook_tools
+from nbagent.tools.ledger import Ledger
 from nbagent.tools.results import ResultStore, capped
+from nbagent.tools.seen import Seen
 
 _log = logging.getLogger("nbagent")
 
@@ -59,11 +62,14 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
     settings.policy()
     _model(settings)  # a wrong name is told before anything is shown
     number = extension.number.keep()
-    stop = extension.stop = Stop()
+    stop = Stop()
+    extension.begin(stop)
     task = asyncio.current_task()
     stop.bind(task.cancel if task is not None else None)
     try:
-        async with find_place(extension.shell, stop.now) as place:
+        reins = Reins(stop.now, stop.spare, lambda: stop.now(Reason.CELL_GONE), extension.later, settings.cell_timeout)
+        async with find_place(extension.shell, reins, extension.refusals) as place:
+            extension.approver = place.approver
             try:
                 settings = await consented(extension, settings, place)
                 ended = await _run(extension, settings, place, prompt, stop=stop, new=new)
@@ -71,11 +77,11 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
                 await place.finish(number)
             alone = not place.approver.present  # asked before the place closes: then nobody is there any more
     finally:
-        extension.stop = None
+        extension.end()
     assert extension.answer is not None
     if out:
         extension.shell.user_ns[out] = extension.answer
-    stopping = {Reason.ERROR, Reason.INTERRUPTED}
+    stopping = {Reason.ERROR, Reason.INTERRUPTED, Reason.CELL_GONE}
     if alone:  # nobody reads why it stopped: the cells below must not run on half a job
         stopping = set(Reason) - {Reason.END_TURN}
     if ended.reason in stopping:
@@ -87,19 +93,25 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
 async def _run(
     extension: Extension, settings: Settings, place: Place, prompt: str, *, stop: Stop, new: bool
 ) -> RunEnded:
-    make = _tools(extension, place.notebook, settings)
+    make = _tools(extension, place.notebook, None if place.patient else settings.cell_timeout)
     conversation = _conversation(extension, settings, make, place, new=new)
-    gate = settings.policy(conversation.kept)
+    gate, ledger = settings.policy(conversation.kept), Ledger()
+    allowed, said = extension.refusals.begin()
+    for rule in allowed:
+        gate.keep(rule)
     agent = Agent(
         model=_model(settings),
-        tools=Toolset(capped(tool, conversation.results) for tool in make(conversation.results)),
+        tools=Toolset(
+            capped(tool, conversation.results) for tool in make(conversation.results, conversation.seen, ledger)
+        ),
         gate=gate,
         approver=place.approver,
         limits=settings.limits(),
-        notebook=conversation.notebook,
+        notebook=lambda: place.notebook.path if place.notebook is not None else "",
+        closing=lambda: ledger.closing(conversation.seen.listing or ()),
     )
     _tell_of_idle_rules(gate, agent.tools, place)
-    blocks = await conversation.opening(prompt, place.notebook, settings.mode)
+    blocks = await conversation.opening(prompt, place.notebook, settings.mode, said)
     events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=f"run-{secrets.token_hex(4)}")
     ended = await drive(events, place.view.show, agent=agent, session=conversation.session, stop=stop)
     extension.answer = Answer.of(ended, conversation.session.id)
@@ -120,15 +132,27 @@ def _tell_of_idle_rules(gate: Policy, tools: Toolset, place: Place) -> None:
             place.view.show(before_run(Noted, text=f"The rule “{rule.action} {rule}” names no tool of this run.{hint}"))
 
 
-def _tools(extension: Extension, notebook: Notebook | None, settings: Settings) -> Callable[[ResultStore], list[Tool]]:
+class _Make(Protocol):
+    """Makes the tools of a run; without `seen` and `ledger` only to tell which there are."""
+
+    def __call__(self, results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None) -> list[Tool]: ...
+
+
+def _tools(extension: Extension, notebook: Notebook | None, timeout: float | None) -> _Make:
     """Return what makes the tools of a run: those of the kernel, the notebook if there is one, the folder, the person's own."""
 
-    def make(results: ResultStore) -> list[Tool]:
-        kernel, timeout = extension.kernel, settings.cell_timeout
+    def make(results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None) -> list[Tool]:
+        kernel = extension.kernel
         tools = [
             *variables.tools(kernel),
             *python.tools(kernel, timeout=timeout),
-            *(notebook_tools.tools(notebook, kernel, timeout=timeout) if notebook is not None else ()),
+            *(
+                notebook_tools.tools(
+                    notebook, kernel, timeout=timeout, seen=seen, ledger=ledger, times=extension.timer.times
+                )
+                if notebook is not None
+                else ()
+            ),
             *workspace.tools(extension.folder),
             *shell.tools(extension.folder),
             *control.tools(results),
@@ -149,13 +173,15 @@ def _conversation(
 ) -> Conversation:
     """Go on with this notebook's conversation, or begin one: asked to, none yet, or other tools than it was begun with."""
     path = place.notebook.path if place.notebook is not None else ""
-    found = extension.conversations.get(path)
+    found = extension.conversations.get(place.document)
+    if found is not None:
+        found.rename(path)
     changed = found is not None and found.session.tools != Toolset(make(found.results)).params()
     if changed and not new:
         place.view.show(before_run(Noted, text=OTHER_TOOLS, level="info"))
     if new or found is None or changed:
         found = Conversation.begin(settings, make, extension.folder, path)
-        extension.conversations[path] = found
+        extension.conversations[place.document] = found
     extension.last = found
     return found
 

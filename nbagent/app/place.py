@@ -1,32 +1,33 @@
 """Finds out where a `%%agent` cell runs, and gives the run what that place has: a view, a notebook, somebody to ask.
 
 Decided by what answers the hello, never by names or versions of environments (kernel-facts). A page with the notebook's
-document: live notebook and buttons. A page without it: buttons only. A headless page: live notebook, the policy
-answers. Nothing: the policy answers. A terminal: typed answers, text.
+document: live notebook and buttons. A page without it: buttons, and cells are proposed. A headless page: live notebook,
+the policy answers. Nothing: text, and typed answers where the front end takes input, else the policy's; cells are
+proposed (app/elsewhere.py). A terminal: typed answers, text. Read `find_place`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
-import logging
+import os
 import secrets
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-from nbagent.core.errors import NotebookError
 from nbagent.core.events import ApprovalAsked, Event, QuestionAsked
-from nbagent.core.ports import Answered, Approver, Notebook, Output
+from nbagent.core.ports import Answered, Approver, Notebook
 from nbagent.jupyter.interrupts import stopping
 
 if TYPE_CHECKING:
+    from nbagent.jupyter.approval import PersonApprover
     from nbagent.jupyter.bridge import Bridge
     from nbagent.jupyter.notebook import LiveNotebook
-
-_log = logging.getLogger("nbagent")
+    from nbagent.jupyter.refusals import Refusals
+    from nbagent.view.widget import AgentView
 
 
 class View(Protocol):
@@ -39,26 +40,58 @@ class View(Protocol):
 
 @dataclass(slots=True)
 class Place:
-    """Where a run takes place. `finish` replaces the live view by the record; it takes the cell's execution count."""
+    """Where a run takes place. `finish` replaces the live view by the record; it takes the cell's execution count.
+
+    `bridge` is there where a page has the notebook's document. `patient`: a person sees what runs and is asked when it
+    takes long, so no time limit needs to end it.
+    """
 
     view: View
     approver: Approver
     notebook: Notebook | None
     finish: Callable[[int], Awaitable[None]]
+    bridge: Bridge | None = None
+    patient: bool = False
+
+    @property
+    def document(self) -> str:
+        """What the notebook is known by while the kernel lives, also under a new name; "" where there is none."""
+        if self.bridge is not None:
+            return self.bridge.document
+        return self.notebook.path if self.notebook is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reins:
+    """What a place can do to the run that it shows; all are called on the loop.
+
+    `stop`: the person pressed Stop. `spare`: they interrupted what a call runs, and not the run. `gone`: the agent's cell
+    was deleted. `later` gets a task, to be kept, that writes the record when a page is there again. `limit`: seconds
+    after which a page asks whether to go on waiting for a call (None: never).
+    """
+
+    stop: Callable[[], None]
+    spare: Callable[[], None]
+    gone: Callable[[], None]
+    later: Callable[[asyncio.Task[None]], None]
+    limit: float | None = None
 
 
 @asynccontextmanager
-async def find_place(shell: Any, stop: Callable[[], None]) -> AsyncGenerator[Place]:
+async def find_place(shell: Any, reins: Reins, refusals: Refusals) -> AsyncGenerator[Place]:
     """Show the view at once, ask who is there, and yield the place; everything is closed again at the end.
 
-    `stop` is called, on the loop, when the person presses Stop.
+    `refusals` gets what is denied because nobody can be asked while the cell runs, though somebody may read of it later.
     """
     if getattr(shell, "kernel", None) is None:
-        with stopping(stop):
+        with stopping(reins.stop):
             yield _terminal()
         return
     async with AsyncExitStack() as closing:
-        yield await _page(shell, stop, closing)
+        place = await _page(shell, reins, closing, refusals)
+        if place.bridge is not None:
+            place.bridge.on_cell_gone(reins.gone)
+        yield place
 
 
 def _terminal() -> Place:
@@ -70,38 +103,43 @@ def _terminal() -> Place:
     view = TerminalView(Console())
     if not sys.stdin.isatty():
         return Place(view, PolicyApprover(), None, _nothing)
-    return Place(_WithoutCards(view), TypedApprover(), None, _nothing)
+    return Place(WithoutCards(view), TypedApprover(), None, _nothing)
 
 
 async def _nothing(_: int) -> None:
     """On a terminal what was written stays."""
 
 
-async def _keep_record(notebook: LiveNotebook, bundle: dict[str, str], number: int) -> None:
-    """Write the record through the document, as a page that was reloaded needs it, and save; without a page it is lost."""
-    output: Output = {"output_type": "display_data", "data": dict(bundle), "metadata": {}}
-    try:
-        await notebook.set_record([output], number)
-        await notebook.save()
-    except NotebookError:
-        _log.info("the page was gone when the run ended: its record could only be sent, not saved")
+STARTING = "nbagent looks who shows this notebook …"
+"""What a front end without widgets shows for as long as the hello takes."""
 
 
-async def _saved(notebook: LiveNotebook) -> None:
-    try:
-        await notebook.save()
-    except NotebookError:
-        _log.info("the notebook could not be saved at the start of the run")
+class Slot:
+    """The one output in the agent's cell that is ours: the live view first, then what `show` puts in its place."""
+
+    def __init__(self, shell: Any, view: AgentView) -> None:
+        from IPython.display import display
+
+        self._id = f"nbagent-{secrets.token_hex(8)}"
+        self.bundle: dict[str, str] = {"text/plain": ""}  # no view may stay that never became a record: it is dead
+        alive, _ = shell.display_formatter.format(view.widget)
+        display({**alive, "text/plain": STARTING}, raw=True, display_id=self._id)
+
+    def show(self, bundle: Mapping[str, str]) -> None:
+        """Show `bundle` from now on."""
+        self.bundle = dict(bundle)
+        self.close()
+
+    def close(self) -> None:
+        """Take the live view away, if it is still there."""
+        from IPython.display import update_display
+
+        update_display(self.bundle, display_id=self._id, raw=True)
 
 
-async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -> Place:
-    from IPython.display import display, update_display
-
-    from nbagent.jupyter.approval import PersonApprover, PolicyApprover
-    from nbagent.jupyter.bridge import Bridge
-    from nbagent.jupyter.front_end import reach, running_cell
-    from nbagent.jupyter.notebook import LiveNotebook
-    from nbagent.view.record import record
+def _asking(reins: Reins, closing: AsyncExitStack) -> tuple[AgentView, PersonApprover]:
+    """Return the live view and the approver that its buttons answer."""
+    from nbagent.jupyter.approval import PersonApprover
     from nbagent.view.widget import AgentView
 
     person = PersonApprover()
@@ -113,44 +151,88 @@ async def _page(shell: Any, stop: Callable[[], None], closing: AsyncExitStack) -
     def reply(question_id: str, text: str) -> None:
         person.answer_question(question_id, text)
 
-    view = AgentView(on_answer=answer, on_reply=reply, on_stop=stop)
+    view = AgentView(on_answer=answer, on_reply=reply, on_stop=reins.stop, on_spare=reins.spare, limit=reins.limit)
     closing.callback(view.close)
-    display_id = f"nbagent-{secrets.token_hex(8)}"
-    display(view.widget, display_id=display_id)
-    shown: dict[str, str] = {"text/plain": ""}  # a view that never became a record must not stay as a dead widget
-    closing.callback(lambda: update_display(shown, display_id=display_id, raw=True))
+    return view, person
+
+
+async def _page(shell: Any, reins: Reins, closing: AsyncExitStack, refusals: Refusals) -> Place:
+    from nbagent.app import elsewhere
+    from nbagent.jupyter.bridge import Bridge
+    from nbagent.jupyter.front_end import reach, running_cell, takes_input
+    from nbagent.jupyter.notebook import LiveNotebook
+    from nbagent.jupyter.proposal import ProposalNotebook
+    from nbagent.jupyter.whereabouts import notebook_path
+
+    view, person = _asking(reins, closing)
+    slot = Slot(shell, view)
+    closing.callback(slot.close)
     cell = running_cell(shell)
     bridge = Bridge(cell=cell)
     closing.callback(bridge.close)
     hello = await closing.enter_async_context(reach(bridge, shell))
-    notebook = LiveNotebook(bridge, hello, own_cell=cell) if hello is not None and hello.document else None
+    if hello is not None and hello.document:
+        notebook = LiveNotebook(bridge, hello, own_cell=cell)
+        if not hello.interactive:
+            return _headless(notebook, bridge, slot, view)
+        return _live(notebook, bridge, slot, view, person, closing, reins.later)
+    path = (hello.path if hello is not None else "") or notebook_path(shell.user_ns, os.environ)
+    proposals = ProposalNotebook(shell, path=path)
+    if hello is not None and hello.interactive:
+        return elsewhere.clicked(proposals, slot.show, view, person)
+    view.close()
+    person.close()
+    if takes_input(shell):
+        return elsewhere.typed(proposals, slot.show)
+    return elsewhere.unattended(proposals, slot.show, refusals)
 
-    if notebook is not None and hello is not None and hello.interactive:
-        # a page that is reloaded in mid-run finds this view again only if it stands in the saved file
-        saving = asyncio.create_task(_saved(notebook))
-        closing.callback(saving.cancel)
+
+def _live(
+    notebook: LiveNotebook,
+    bridge: Bridge,
+    slot: Slot,
+    view: AgentView,
+    person: PersonApprover,
+    closing: AsyncExitStack,
+    later: Callable[[asyncio.Task[None]], None],
+) -> Place:
+    """A page with the document, in which somebody can click."""
+    from nbagent.app.live import LiveCell
+    from nbagent.view.record import record
+
+    live = LiveCell(notebook, bridge, view)
+    closing.callback(live.close)
 
     async def finish(number: int) -> None:
         view.flush()
-        if not view.view.started:
-            return
-        shown.update(record(view.view))
-        if notebook is not None and hello is not None and hello.interactive:
-            await _keep_record(notebook, shown, number)
+        if view.view.started:
+            slot.bundle = record(view.view)
+            await live.finish(slot.bundle, number, later)
 
-    if hello is not None and hello.interactive:
-        return Place(view, person, notebook, finish)
-    said = _Both(view, _said_to(bridge)) if hello is not None else view
-    return Place(said, PolicyApprover(), notebook, finish)
+    return Place(_Both(view, live), person, notebook, finish, bridge, patient=True)
 
 
-class _WithoutCards:
+def _headless(notebook: LiveNotebook, bridge: Bridge, slot: Slot, view: AgentView) -> Place:
+    """A page that runs the notebook, with nobody before it: the policy answers."""
+    from nbagent.jupyter.approval import PolicyApprover
+    from nbagent.view.record import record
+
+    async def finish(_: int) -> None:
+        view.flush()
+        if view.view.started:
+            slot.bundle = record(view.view)
+
+    return Place(_Both(view, _said_to(bridge)), PolicyApprover(), notebook, finish, bridge)
+
+
+class WithoutCards:
     """A view beside which the approver shows what it asks."""
 
     def __init__(self, view: View) -> None:
         self._view = view
 
     def show(self, event: Event) -> None:
+        """Take one event."""
         if not isinstance(event, ApprovalAsked | QuestionAsked):
             self._view.show(event)
 
