@@ -144,7 +144,7 @@ def _approval(run: Run, item: Asked) -> Approval:
         preview=ready.preview,
         why=item.decision.rule,
         offers=run.agent.gate.offers(ready.tool, ready.given, item.decision.kind),
-        notebook=run.agent.notebook,
+        notebook=run.agent.notebook(),
         editable=ready.tool.amend is not None and ready.preview.kind != "none",
     )
 

@@ -33,6 +33,10 @@ _WORDS: dict[Reason, tuple[str, str]] = {
         "Start a new session with %%agent --new.",
     ),
     Reason.HOOK: ("Stopped by a hook.", ""),
+    Reason.CELL_GONE: (
+        "Stopped: the agent's own cell was deleted.",
+        "Whatever had run stays; the next %%agent cell goes on from here.",
+    ),
     Reason.ERROR: (
         "The run ended with an error.",
         "Fix the cause, or try again in a minute if it was the server's, and run the cell again.",

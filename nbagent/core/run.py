@@ -103,6 +103,7 @@ class Agent:
     """All that a run needs: who thinks, what can be called, who decides, who answers, how far it may go.
 
     `should_continue` is asked before each turn but the first; a sentence ends the run (reason hook), None lets it go on.
+    `notebook` gives the path of the run's notebook, which may get a new name while the run goes on.
     `closing` gives what the end of the run says of the notebook's cells.
     """
 
@@ -112,7 +113,7 @@ class Agent:
     approver: Approver
     limits: Limits = field(default_factory=Limits)
     should_continue: Callable[[Run], str | None] | None = None
-    notebook: str = ""
+    notebook: Callable[[], str] = str
     closing: Callable[[], str] = str
 
 
@@ -156,7 +157,7 @@ class Run:
             prompt=prompt,
             max_turns=limits.max_turns,
             budget=limits.describe(),
-            notebook=self.agent.notebook,
+            notebook=self.agent.notebook(),
         )
 
     def ended(self, ending: Ending | None = None) -> RunEnded:

@@ -116,8 +116,9 @@ class LiveNotebook:
         return _cell((await self._call("set_metadata", cell=cell_id, metadata=metadata))["cell"])
 
     async def save(self) -> None:
-        """Save the notebook through the page, so that nothing that the person typed is lost."""
+        """Save the notebook through the page, so that nothing that the person typed is lost; other tabs then follow."""
         await self._bridge.call("save", timeout=SAVE_TIMEOUT)
+        self._bridge.follow()
 
     async def set_record(self, outputs: Sequence[Output], number: int | None) -> None:
         """Put the finished record on the running cell itself. Write it last: what is printed later comes after it."""

@@ -27,8 +27,9 @@ def document(*sources: str, path: str = "work.ipynb", current: str | None = "cel
 class Page:
     """One page: `deaf` hears nothing any more, `mute` does what it is told but its answers are lost."""
 
-    def __init__(self, name: str, shows: Document | None, *, interactive: bool = True) -> None:
+    def __init__(self, name: str, shows: Document | None, *, interactive: bool = True, session: str = "") -> None:
         self.name = name
+        self.session = session
         self.document = shows
         self.interactive = interactive
         self.running = True
@@ -50,7 +51,7 @@ class Page:
                 reply["result"] = self.document.perform(request)
             if request["op"] == "hello":
                 reply["result"] = {"document": False, **reply["result"], "interactive": self.interactive}
-                reply["result"]["running"] = self.running
+                reply["result"] |= {"running": self.running, "session": self.session}
         except Refusal as refusal:
             reply = {"ok": False, "error": str(refusal), "code": refusal.code, "more": {"cell": refusal.cell}}
         if "id" not in request or request["op"] in self.mute:

@@ -461,19 +461,20 @@ async def a_proposal_says_so_and_changes_nothing(host: NotebookHost) -> None:
     new = await notebook.insert(Anchor(before[-1].id), "code", "proposed = 1", metadata=WHO)
     assert new.source == "proposed = 1"
     await notebook.edit(before[-1].id, "proposed = 2", before[-1].hash, metadata=WHO)
-    assert [(c.id, c.source) for c in await notebook.cells()] == [(c.id, c.source) for c in before]
+    after = {cell.id: cell for cell in await notebook.cells()}
+    assert [(c.source, c.number) for c in before] == [(after[c.id].source, after[c.id].number) for c in before]
 
 
 async def a_proposal_refuses_what_can_only_be_done(host: NotebookHost) -> None:
     notebook = host.notebook
-    last = (await notebook.cells())[-1]
-    await refused(notebook.begin_run(last.id))
-    await refused(notebook.set_outputs(last.id, [stream("x")], 1))
-    await refused(notebook.set_metadata(last.id, {"x": 1}))
-    await refused(notebook.edit(last.id, "x", source_hash(last.source + " ")))
+    cell = (await notebook.cells())[0]
+    await refused(notebook.begin_run(cell.id))
+    await refused(notebook.set_outputs(cell.id, [stream("x")], 1))
+    await refused(notebook.set_metadata(cell.id, {"x": 1}))
+    await refused(notebook.edit(cell.id, "x", source_hash(cell.source + " ")))
     await refused(notebook.read("no-such-cell"))
-    again = (await notebook.cells())[-1]
-    assert (again.source, again.number) == (last.source, last.number)
+    again = (await notebook.cells())[0]
+    assert (again.source, again.number) == (cell.source, cell.number)
 
 
 PROMISES: tuple[Promise, ...] = (
@@ -502,7 +503,7 @@ PROMISES: tuple[Promise, ...] = (
 PROMISES_OF_RUNS: tuple[Promise, ...] = (
     outputs_arrive_in_order_and_typed,
     pieces_of_a_stream_become_one,
-    a_redrawn_line_shows_its_last_state,
+    a_redrawn_line_shows_its_cell_state,
     a_display_is_updated_where_it_is,
     clear_output_clears_at_once_or_with_the_next_output,
     a_run_sets_the_number_and_the_next_starts_empty,

@@ -15,13 +15,19 @@ import { keepInView, watched } from "./bridge_view.js";
 
 const ASK_AGAIN_MS = 500;
 const SAVE_MS = 20_000; // the kernel waits longer
+const LOOK_MS = 300;
 
 /** Save; where the person is asked what to do about the file, that is an answer too. @param {DocumentContext} context */
 async function saveNow(context) {
   const asks = () => new Refusal("not_saved", "the page asks the person what to do about the file");
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  const end = Date.now() + SAVE_MS;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
   let timer;
-  const late = new Promise((_, reject) => (timer = setTimeout(() => reject(asks()), SAVE_MS)));
+  const late = new Promise((_, reject) => {
+    timer = setInterval(() => {
+      if (Date.now() > end || document.querySelector(".jp-Dialog")) reject(asks());
+    }, LOOK_MS);
+  });
   const saved = context.save().catch((error) => {
     throw /Modal/.test(error?.name ?? error) ? asks() : error; // JupyterLab's ModalCancelError, ModalDuplicateError
   });
@@ -29,7 +35,7 @@ async function saveNow(context) {
   try {
     await Promise.race([saved, late]);
   } finally {
-    clearTimeout(timer);
+    clearInterval(timer);
   }
 }
 
