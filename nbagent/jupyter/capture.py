@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from nbagent.core.messages import clean
-from nbagent.jupyter.commands import run_command
+from nbagent.jupyter.commands import os_system, run_command
 from nbagent.jupyter.interrupts import OWNER, Gate
 from nbagent.jupyter.outputs import Outputs, as_json, clean_bundle
 
@@ -66,6 +66,8 @@ class Capture:
             self._patch(shell, "ask_exit", self._refuse(getattr(shell, "ask_exit", None), KernelExitRefused(NO_EXIT)))
             self._patch(shell, "keepkernel_on_exit", getattr(shell, "keepkernel_on_exit", None))
             self._patch(shell, "system", self._system(shell.system))
+            self._patch(os, "system", self._os_system(os.system))
+            self._patch(shell.events, "trigger", self._trigger(shell.events.trigger))
             self._patch(builtins, "input", self._refuse(builtins.input, EOFError(NO_INPUT)))
             self._patch(getpass, "getpass", self._refuse(getpass.getpass, EOFError(NO_INPUT)))
             if self._scratch is not None:
@@ -102,6 +104,8 @@ class Capture:
         if OWNER.get() is self._gate:
             return True
         thread = threading.current_thread()
+        if thread.name.startswith("subshell-"):  # of ipykernel: it hands on a click in the page
+            return False
         return thread in self._watchers or thread not in self._before
 
     # ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -283,6 +287,26 @@ class Capture:
             return "the code ended here with SystemExit; the person's kernel lives on"
         return ""
 
+    def _trigger(self, original: Callable[..., None]) -> Callable[..., None]:
+        """Have open figures drawn where they belong: in this code's outputs, at its end.
+
+        A message of a widget that comes while the code awaits ends like a cell of its own; what is drawn there has the
+        message as parent, and the page drops it.
+        """
+
+        def trigger(event: str, *args: Any, **options: Any) -> None:
+            if not self._mine():
+                if event != "post_execute":
+                    original(event, *args, **options)
+                return
+            self._outputs.flushing = event == "post_execute"
+            try:
+                original(event, *args, **options)
+            finally:
+                self._outputs.flushing = False
+
+        return trigger
+
     # ── refused ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _refuse(self, original: Callable[..., Any] | None, error: Exception) -> Callable[..., Any]:
@@ -299,6 +323,12 @@ class Capture:
             if not self._mine():
                 return original(cmd)
             return run_command(self._shell, self._shell.var_expand(cmd, depth=1))
+
+        return system
+
+    def _os_system(self, original: Callable[..., int]) -> Callable[..., int]:
+        def system(command: str | bytes) -> int:
+            return os_system(command) if self._mine() else original(command)
 
         return system
 

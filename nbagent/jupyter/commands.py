@@ -1,7 +1,8 @@
-"""Runs `!command` lines of the agent's code with stdin closed, and ends the whole process group when it is stopped.
+"""Runs `!command` lines and `os.system` of the agent's code, and ends processes that outlive code that was stopped.
 
-IPython's own way gives the command a terminal: `!cat` would wait for ever, and an interrupt leaves grandchildren.
-Read `run_command`.
+IPython's own way gives a command a terminal: `!cat` would wait for ever, and an interrupt leaves grandchildren;
+`os.system` ignores interrupts while it waits. Here stdin is closed and a stopped command's whole process group ends.
+Read `run_command`, then `end_processes`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,14 @@ def run_command(shell: Any, command: str) -> None:
     """
     if command.rstrip().endswith("&"):
         raise OSError("Background processes not supported.")
+    code = run_shell(command)
+    shell.user_ns["_exit_code"] = code
+    if getattr(shell, "system_raise_on_error", False) and code:
+        raise subprocess.CalledProcessError(code, command)
+
+
+def run_shell(command: str | bytes) -> int:
+    """Run a shell line, output live through sys.stdout, and return its exit code (minus the signal that ended it)."""
     with subprocess.Popen(  # noqa: S602  (a shell line is a shell line)
         command,
         shell=True,
@@ -39,9 +48,15 @@ def run_command(shell: Any, command: str) -> None:
         finally:
             if process.poll() is None:  # stopped in the middle: nothing that it started may outlive it
                 _end_group(process)
-    shell.user_ns["_exit_code"] = code
-    if getattr(shell, "system_raise_on_error", False) and code:
-        raise subprocess.CalledProcessError(code, command)
+    return code
+
+
+def os_system(command: str | bytes) -> int:
+    """Do what `os.system` does; its result is coded as there. A command in the background keeps running, as there."""
+    code = run_shell(os.fspath(command))
+    if os.name != "posix":
+        return code
+    return -code if code < 0 else code << 8
 
 
 def _copy(pipe: IO[bytes]) -> None:
@@ -58,3 +73,26 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     else:
         process.kill()
     process.wait()
+
+
+_TICK = 0.05  # seconds: the precision of a process's start time, and more
+
+
+def end_processes(since: float) -> None:
+    """End the processes of our own process group that began after `since` (seconds since the epoch).
+
+    They are found by group and not by parent: the grandchildren of a command whose shell has been killed have lost it.
+    Where processes can't be listed (no psutil, Windows), nothing is done.
+    """
+    if not hasattr(os, "getpgid"):
+        return
+    try:
+        import psutil  # noqa: PLC0415  (comes with ipykernel; needed only here)
+    except ImportError:
+        return
+    group, own = os.getpgrp(), os.getpid()
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            new = process.pid != own and process.create_time() > since - _TICK
+            if new and os.getpgid(process.pid) == group:
+                process.kill()

@@ -21,6 +21,7 @@ from typing import Any
 from nbagent.core.errors import Interrupted
 from nbagent.core.ports import Output, Ran
 from nbagent.jupyter.capture import Capture, safe_str
+from nbagent.jupyter.commands import end_processes
 from nbagent.jupyter.interrupts import OWNER, Gate, end_task
 from nbagent.jupyter.outputs import Outputs
 
@@ -101,7 +102,7 @@ class ShellKernel:
         timeout: float | None,
         scratch: str | None,
     ) -> Ran:
-        started = time.monotonic()
+        started, since = time.monotonic(), time.time()
         outputs = Outputs(emit)
         report = _Report()
         pid = os.getpid()
@@ -114,6 +115,8 @@ class ShellKernel:
                     report = await self._in_task(body, gate, capture, pid)
                     await capture.drain()
         finally:
+            if gate.person or gate.timed_out:
+                end_processes(since)  # what stopped code has started must not go on alone
             if report.error and not outputs.errors:
                 outputs.add({"output_type": "error", "ename": report.error, "evalue": report.message,
                              "traceback": [f"{report.error}: {report.message}"]})  # fmt: skip
@@ -153,16 +156,19 @@ class ShellKernel:
         async def body() -> _Report:
             with self._nothing_kept():
                 transformed, failure = _transformed(shell, code)
-                result = await shell.run_cell_async(
+                cell = shell.run_cell_async(
                     code,
                     store_history=store_history,
                     transformed_cell=transformed,
                     preprocessing_exc_tuple=failure,
                 )
+                result, error = await _result_of(cell)
                 shell.events.trigger("post_execute")
-                shell.events.trigger("post_run_cell", result)
-                error = result.error_before_exec or result.error_in_exec
-                report = _Report(number=result.execution_count if store_history else None)
+                if result is not None:
+                    shell.events.trigger("post_run_cell", result)
+                    error = result.error_before_exec or result.error_in_exec
+                counted = result is not None and store_history
+                report = _Report(number=result.execution_count if counted else None)
                 if error is not None:
                     report.error, report.message = type(error).__name__, safe_str(error)
                 return report
@@ -225,6 +231,14 @@ async def _owned(body: Body, gate: Gate, pid: int) -> _Report:
         sys.stdout.flush()
         os._exit(0)
     return report
+
+
+async def _result_of(cell: Awaitable[Any]) -> tuple[Any, Exception | None]:
+    """Await IPython's run of a cell: its result, or what IPython itself failed with (an error whose str() fails)."""
+    try:
+        return await cell, None
+    except Exception as error:  # noqa: BLE001  (IPython calls __str__ of whatever the code raised)
+        return None, error
 
 
 def _stream_text(outputs: tuple[Output, ...]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import threading
 import time
 from collections import deque
@@ -55,6 +56,8 @@ class Outputs:
         self._wake = threading.Event()
         self._helper: threading.Thread | None = None
         self._closed = False
+        self.flushing = False
+        """Whether what comes now are the figures that are still open at the code's end."""
         self.errors = 0
 
     @property
@@ -129,8 +132,9 @@ class Outputs:
 
     def _take(self, output: Output) -> None:
         self._apply_clear()
-        if _repeats_figure(self._items, output):
-            return
+        again = self.flushing or output["output_type"] == "execute_result"
+        if again and (drawn := _picture(output)) and drawn in map(_picture, self._items):
+            return  # it was shown by display() or as a value already
         self._join()
         if output["output_type"] == "error":
             self.errors += 1
@@ -244,16 +248,14 @@ class Outputs:
                 self.flush()
 
 
-def _repeats_figure(items: list[Output], output: Output) -> bool:
-    """Whether a figure that is the cell's value comes again, from the flush of open figures at the cell's end."""
-    if output["output_type"] != "display_data":
-        return False
-    data = output["data"].get("image/png") or output["data"].get("image/svg+xml")
-    return data is not None and any(
-        item["output_type"] == "execute_result"
-        and data in (item["data"].get("image/png"), item["data"].get("image/svg+xml"))
-        for item in items[-3:]
-    )
+_SVG_IDS = re.compile(r"""id="[^"]*"|"#[^"]*"|url\(#[^)]*\)|<dc:date>[^<]*""")
+
+
+def _picture(output: Output) -> str:
+    """What tells one picture from another, "" for an output without one. SVG has new ids each time it is drawn."""
+    data = output.get("data") or {}
+    drawn = data.get("image/png") or data.get("image/jpeg") or data.get("image/svg+xml") or ""
+    return drawn if "image/png" in data or "image/jpeg" in data else _SVG_IDS.sub("", str(drawn))
 
 
 def clean_bundle(data: Mapping[str, Any]) -> dict[str, Any]:
