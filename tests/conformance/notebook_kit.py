@@ -503,7 +503,7 @@ PROMISES: tuple[Promise, ...] = (
 PROMISES_OF_RUNS: tuple[Promise, ...] = (
     outputs_arrive_in_order_and_typed,
     pieces_of_a_stream_become_one,
-    a_redrawn_line_shows_its_cell_state,
+    a_redrawn_line_shows_its_last_state,
     a_display_is_updated_where_it_is,
     clear_output_clears_at_once_or_with_the_next_output,
     a_run_sets_the_number_and_the_next_starts_empty,
