@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from nbagent.core.ports import Cell
 
 Outputs = Mapping[str, str]
 """A short text of each cell's outputs, by cell id."""
 
+_NONE: Mapping[str, str] = MappingProxyType({})
+_FAILING = 10
 _SOURCE_CHARS = 400
 _OUTPUT_CHARS = 600
 _TOTAL_CHARS = 8_000
@@ -29,12 +32,25 @@ class NotebookMemory:
         """Return the cells that are new, edited or run again since they were last told of."""
         return [c for c in cells if c.id != own_cell and self.known.get(c.id) != (c.hash, c.number)]
 
-    def news(self, path: str, cells: Sequence[Cell], outputs: Outputs, own_cell: str | None) -> str:
-        """Return what to tell the model now, "" where nothing changed, and remember it as told."""
+    def news(
+        self,
+        path: str,
+        cells: Sequence[Cell],
+        outputs: Outputs,
+        own_cell: str | None,
+        failed: Mapping[str, str] = _NONE,
+    ) -> str:
+        """Return what to tell the model now, "" where nothing changed, and remember it as told.
+
+        `failed` says, by id, with which error cells ended that it has not been told of: each is named once, and again
+        when it has failed anew, however little of the notebook there is room for.
+        """
         others = [cell for cell in cells if cell.id != own_cell]
         there = {cell.id for cell in cells}
         gone = [cell_id for cell_id in self.known if cell_id not in there]
         text = self._changes(others, gone, outputs) if self.met else _overview(path, others, outputs, own_cell)
+        failing = _failing(others, failed)
+        text = f"{text}\n\n{failing}" if text and failing else text or failing
         self.met, self.known = True, {}
         self.learn(cells)
         return text
@@ -67,6 +83,22 @@ def _overview(path: str, cells: Sequence[Cell], outputs: Outputs, own_cell: str 
         return f"{head} It has no other cells."
     body = "\n\n".join(f"Cell {_describe(cell, outputs.get(cell.id, ''))}" for cell in cells)
     return _cut(f"{head} Its other cells, in order:\n\n{body}", _TOTAL_CHARS)
+
+
+def _failing(cells: Sequence[Cell], failed: Mapping[str, str]) -> str:
+    """Return a line for each cell that failed, the one that ran last first."""
+    found = sorted((cell for cell in cells if cell.id in failed), key=lambda cell: -(cell.number or 0))
+    lines = [
+        f"- {cell.id} ({_label(cell)}): {_cut(failed[cell.id], 160)}; it begins: {_cut(_first_line(cell.source), 80)}"
+        for cell in found[:_FAILING]
+    ]
+    if len(found) > _FAILING:
+        lines.append(f"- and {len(found) - _FAILING} more")
+    return "Cells whose last run failed:\n" + "\n".join(lines) if lines else ""
+
+
+def _first_line(source: str) -> str:
+    return next((line.strip() for line in source.splitlines() if line.strip()), "(empty)")
 
 
 def _describe(cell: Cell, output: str) -> str:

@@ -140,9 +140,9 @@ class PolicyApprover:
         """False."""
         return False
 
-    async def ask(self, approval: Approval) -> Answered:  # noqa: ARG002
-        """Deny."""
-        return Answered(approved=False, words=NOBODY_WORDS, by="policy")
+    async def ask(self, approval: Approval) -> Answered:
+        """Deny, and say what it was: the title names what speaks against the call, such as a last run of two hours."""
+        return Answered(approved=False, words=f"{NOBODY_WORDS} What was asked: {approval.title}.", by="policy")
 
     async def question(self, question: Question) -> str:  # noqa: ARG002
         """Return ""."""

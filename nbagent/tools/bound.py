@@ -158,6 +158,7 @@ class Bound:
         """Insert a cell where the call wants it, or near where that was; return it and a sentence's end: where it is."""
         if after and before:
             raise ToolError("give after or before, not both")
+        before_that = Seen(listing=self.seen.listing)
         listed = await self.listed() if after else None
         anchor = await self._anchor(after, before, listed)
         metadata = marks.written(call)
@@ -166,7 +167,7 @@ class Bound:
             cell = await self.notebook.insert(anchor, cell_type, source, metadata=metadata)
         except NotebookError as error:
             gone = anchor.id
-            anchor = await self._instead(after or before, anchor, error)
+            anchor = await self._instead(after or before, anchor, error, before_that)
             aside = f" (cell {gone} is not there any more, so the cell went beside where that was)"
             cell = await self.notebook.insert(anchor, cell_type, source, metadata=metadata)
         self.seen.inserted(cell)
@@ -190,9 +191,8 @@ class Bound:
         cells = await self.listed()
         return Anchor(cells[-1].id if cells else "")
 
-    async def _instead(self, asked: str | None, anchor: Anchor, error: NotebookError) -> Anchor:
-        """Return where to insert when `anchor` was not taken; raise where it is there, or was invented."""
-        old = Seen(listing=self.seen.listing)
+    async def _instead(self, asked: str | None, anchor: Anchor, error: NotebookError, old: Seen) -> Anchor:
+        """Return where to insert when `anchor` was not taken: beside where `old` had it; raise where it was invented."""
         cells = await self.listed()
         ids = {cell.id for cell in cells}
         if anchor.id in ids:

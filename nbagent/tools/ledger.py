@@ -73,10 +73,11 @@ class Ledger:
         """
         cells = self._cells.values()
         valid = [cell for cell in cells if cell.ran > cell.written]
-        after = "Ran after the last edit" if self._last_edit else "Ran"
+        since = [_with_ending(cell) for cell in valid if cell.ran > self._last_edit]
+        before = [_with_ending(cell) for cell in valid if cell.ran < self._last_edit]
         parts = [
-            _listed(after, [_with_ending(cell) for cell in valid if cell.ran > self._last_edit]),
-            _listed("Ran before it", [_with_ending(cell) for cell in valid if cell.ran < self._last_edit]),
+            _listed("Ran after the last edit" if self._last_edit else "Ran", since),
+            _listed("Ran before it" if since else "Ran before the last edit", before),
             _listed("Edited but not run since", [c.label for c in cells if c.ran < c.written and not c.added]),
             _listed("Added but not run", [c.label for c in cells if c.ran < c.written and c.added]),
             _listed("Deleted", self._deleted),
@@ -92,7 +93,9 @@ class Ledger:
             f"{ran[cell_id]} uses {', '.join(f'`{name}`' for name in names[:5])}, which no cell above it makes"
             for cell_id, names in unmade(listing, ran).items()
         ]
-        return f"Not verified from a clean kernel: {'; '.join(found)}." if found else "Not verified from a clean kernel."
+        return (
+            f"Not verified from a clean kernel: {'; '.join(found)}." if found else "Not verified from a clean kernel."
+        )
 
     def _write(self, cell: Cell, *, added: bool) -> None:
         self._step += 1

@@ -22,6 +22,7 @@ from nbagent.core.messages import Block, Json, clean, image_block, text_block
 from nbagent.core.ports import Output
 from nbagent.core.tools import Call, Result, Tool
 from nbagent.tools.hints import hint
+from nbagent.tools.marks import STALE, is_marker
 from nbagent.tools.secrets import mask
 
 _KEEP = 20_000_000  # characters of all full texts that a store keeps; the oldest go first
@@ -225,7 +226,9 @@ def output_blocks(outputs: Sequence[Output]) -> list[Block]:
 
     for output in outputs:
         kind = output.get("output_type")
-        if kind == "stream":
+        if is_marker(output):
+            texts.append(f"[stale: {STALE.lower()} of this cell, which has not run since]")
+        elif kind == "stream":
             folded = fold_terminal(_text(output.get("text")))
             texts.append(f"[stderr]\n{folded}" if output.get("name") == "stderr" and folded.strip() else folded)
         elif kind == "error":

@@ -52,3 +52,28 @@ def test_a_long_notebook_is_cut_in_the_middle_with_a_count():
     told = NotebookMemory().news("a", many, {}, None)
     assert len(told) < 9_000
     assert "characters left out" in told
+
+
+def test_cells_that_failed_are_named_once_however_little_room_there_is():
+    memory = NotebookMemory()
+    many = cells(*[(f"c{i}", "x" * 300, i) for i in range(1, 100)])
+    told = memory.news("a", many, {}, None, {"c50": "NameError: name 'df' is not defined"})
+    assert "Cells whose last run failed:\n- c50 (In[50]): NameError: name 'df' is not defined; it begins: xxx" in told
+    assert "failed" not in memory.news("a", many, {}, None)
+
+
+def test_a_cell_that_failed_again_is_named_again():
+    memory = NotebookMemory()
+    memory.news("a", cells(("c", "df", 1)), {"c": "KeyError"}, None, {"c": "KeyError: 'x'"})
+    told = memory.news("a", cells(("c", "df", 4)), {"c": "KeyError"}, None, {"c": "KeyError: 'x'"})
+    assert "- c (In[4]): KeyError: 'x'; it begins: df" in told
+
+
+def test_the_cell_that_failed_last_comes_first_and_of_many_the_rest_is_counted():
+    failing = {f"c{i}": "E" for i in range(14)}
+    told = NotebookMemory().news("a", cells(*[(f"c{i}", "x", i) for i in range(14)]), {}, None, failing)
+    listed = told.partition("last run failed:\n")[2].splitlines()
+    assert listed[0].startswith("- c13")
+    assert len(listed) == 11
+    assert listed[-1] == "- and 4 more"
+    assert "c13" not in NotebookMemory().news("a", cells(("me", "%%agent", 1)), {}, "me", {"c13": "E"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from nbagent.core.messages import plain_text
 from nbagent.core.tools import Call, Toolset
 
@@ -9,8 +11,10 @@ from nbagent.core.tools import Call, Toolset
 class Calling:
     """A set of tools, called by name with arguments as a model gives them."""
 
-    def __init__(self, tools, person=None):
+    def __init__(self, tools, person=None, run="run-1"):
         self.tools = Toolset(tools)
+        self.run = run
+        self._numbers = itertools.count(1)
         self.progress = []
         self.person = person
 
@@ -34,7 +38,16 @@ class Calling:
 
     async def carry_out(self, name, **arguments):
         """Run a call on which the policy has decided already."""
-        return await self.tools[name].run(Call("call_1", self.progress.append, self.ask), self.given(name, **arguments))
+        call = Call(f"call_{next(self._numbers)}", self.progress.append, self.ask, "s1", self.run)
+        return await self.tools[name].run(call, self.given(name, **arguments))
+
+    def amended(self, name, body, **arguments):
+        """Put the text that a person wrote into a call, as the dispatch does, and decide anew; return the new input."""
+        tool = self.tools[name]
+        given = tool.validate(tool.amend(self.given(name, **arguments), body))
+        tool.kind(given)
+        tool.preview(given)
+        return given
 
     async def __call__(self, name, **arguments):
         self.kind(name, **arguments)

@@ -8,6 +8,9 @@ from nbagent.core.errors import Interrupted
 from nbagent.core.ports import Ran
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.tools import notebook as cell_tools
+from nbagent.tools.ledger import Ledger
+from nbagent.tools.seen import Seen
+from nbagent.tools.times import RunTimes
 from tests.conformance.notebook_kit import PNG, stream
 from tests.tools.calling import Calling
 
@@ -66,10 +69,35 @@ class Desk:
         ]
         self.notebook = MemoryNotebook(cells, own_cell="mine", **options)
         self.kernel = EchoKernel()
-        self.call = Calling(cell_tools.tools(self.notebook, self.kernel, timeout=5))
+        self.seen = Seen()
+        self.now = 1_000_000.0
+        self.times = RunTimes(lambda: self.now)
+        self.begin("run-1")
+
+    def begin(self, run):
+        """Begin a run: another ledger and other tools, with what the conversation has seen."""
+        self.ledger = Ledger()
+        kept = {"seen": self.seen, "ledger": self.ledger, "times": self.times}
+        self.call = Calling(cell_tools.tools(self.notebook, self.kernel, timeout=5, **kept), run=run)
+
+    def closing(self):
+        return self.ledger.closing(self.seen.listing or ())
+
+    def raw(self, cell_id):
+        return next(cell for cell in self.notebook.cells_ if cell["id"] == cell_id)
 
     def sources(self):
         return [cell["source"] for cell in self.notebook.cells_]
 
     def user_edit(self, cell_id, source):
-        next(c for c in self.notebook.cells_ if c["id"] == cell_id)["source"] = source
+        self.raw(cell_id)["source"] = source
+
+    def user_insert(self, place, cell_id, source, cell_type="code"):
+        self.notebook.cells_.insert(place, raw(cell_id, source, cell_type))
+
+    def user_delete(self, cell_id):
+        self.notebook.cells_.remove(self.raw(cell_id))
+
+    def user_run(self, cell_id, number, *outputs):
+        """The person runs a cell: as JupyterLab does, with the outputs replaced."""
+        self.raw(cell_id).update(outputs=list(outputs), execution_count=number)

@@ -61,13 +61,16 @@ def test_a_rule_means_exactly_this_code_and_the_person_sees_all_of_it() -> None:
     assert run_python.title(given) == "look: x = 1 …"
     assert run_python.kind(given) is Kind.SCRATCH
     assert run_python.kind({"code": "exit()"}) is Kind.PROTECTED
+    assert run_python.amend is not None
+    assert run_python.amend(given, "y")["code"] == "y"
 
 
 def test_code_that_reaches_beyond_the_notebook_is_asked_about_in_plain_words() -> None:
     (run_python,) = tools(Scratch(printed("")), timeout=None)
     given = {"code": "import os\nos.remove('x')\nrequests.get(u)"}
     assert run_python.kind(given) is Kind.RISKY_CODE
-    assert run_python.title(given) == "look: import os … (deletes files, network)"
+    assert run_python.title(given) == "look: import os …"
+    assert any("x" in said and "delete" in said for said in run_python.preview(given).effects)
     assert run_python.kind({"code": "os.remove('x'); exit()"}) is Kind.PROTECTED
 
 
