@@ -51,8 +51,26 @@ def _status(extension: Extension, _: str) -> str:
 def _stop(extension: Extension, _: str) -> str:
     if extension.stop is None:
         return "No agent is running."
-    extension.stop.now()
+    extension.on_loop(extension.stop.now)
     return "Stopping."
+
+
+def _allow(extension: Extension, rest: str) -> str:
+    from nbagent.app.refused import allow
+
+    return allow(extension, rest)
+
+
+def _deny(extension: Extension, words: str) -> str:
+    from nbagent.app.refused import deny
+
+    return deny(extension, words)
+
+
+def _keep(extension: Extension, rest: str) -> Said:
+    from nbagent.app.keep import keep
+
+    return keep(extension, rest)
 
 
 def _model(extension: Extension, name: str) -> str:
@@ -110,11 +128,35 @@ def _traceback(extension: Extension, _: str) -> str:
     return extension.traceback or "No internal error so far."
 
 
+def _fix(extension: Extension, rest: str) -> Said:
+    from nbagent.app.fix import fix
+
+    return fix(extension, rest)
+
+
+def _export(extension: Extension, rest: str) -> Said:
+    from nbagent.app.export import export
+
+    return export(extension, rest)
+
+
+def _history(extension: Extension, rest: str) -> str:
+    from nbagent.app.history import history
+
+    return history(extension, rest)
+
+
 def _help(_: Extension, __: str) -> str:
     return (
         "%%agent [options]          run a task in this notebook; %%agent? lists the options\n"
         "%agent status              model, mode, session, tokens, cost\n"
         "%agent stop                stop the run\n"
+        "%agent allow [N [CODE]]    say yes without a button: to what waits, or to a refused call for the next run\n"
+        "%agent deny [WORDS]        say no to it, and what to do instead\n"
+        "%agent keep [N] [off]      mark the last cell, or In[N], as one not to be run again without asking you\n"
+        "%agent fix [WORDS]         repair the cell that failed last; the repair is shown before it is made\n"
+        "%agent history [N]         the runs so far, newest first; with N the record of one\n"
+        "%agent export [FILE]       a notebook without agent cells; FILE.md is Markdown, FILE.py a script\n"
         "%agent model NAME          opus, sonnet, haiku, or any id of your server\n"
         "%agent mode MODE           " + ", ".join(Mode) + "\n"
         "%agent rules               what is allowed, asked and denied, and why\n"
@@ -127,6 +169,12 @@ def _help(_: Extension, __: str) -> str:
 COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "status": _status,
     "stop": _stop,
+    "allow": _allow,
+    "deny": _deny,
+    "keep": _keep,
+    "fix": _fix,
+    "history": _history,
+    "export": _export,
     "model": _model,
     "mode": _mode,
     "rules": _rules,

@@ -30,6 +30,13 @@ def running_cell(shell: Any) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def takes_input(shell: Any) -> bool:
+    """Whether who asked for the running cell can be asked for a line of text (papermill and nbconvert can't)."""
+    kernel = getattr(shell, "kernel", None)
+    parent: Any = (kernel.get_parent() if kernel is not None else None) or {}
+    return (parent.get("content") or {}).get("allow_stdin") is True
+
+
 @asynccontextmanager
 async def reach(bridge: Bridge, shell: Any) -> AsyncGenerator[Hello | None]:
     """Enter with a bridge made in the running cell: gives what the page said, None where nobody answers.
