@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -18,6 +18,9 @@ from rich.console import Console
 from nbagent import __version__
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
+
+if TYPE_CHECKING:
+    from nbagent.headless.file import FileNotebook
 
 app = typer.Typer(
     help="An agent that lives in your notebook.",
@@ -86,6 +89,9 @@ def run(
 @app.command()
 def ask(
     prompt: Annotated[str, typer.Argument(help="What the agent should do in this folder.")],
+    notebook: Annotated[
+        Path | None, typer.Option("--notebook", "-n", help="A notebook that is not open: the agent reads and edits its cells.")
+    ] = None,
     model: Model = "",
     mode: ModeOption = None,
     allow: Allow = None,
@@ -95,10 +101,29 @@ def ask(
 ) -> None:
     """Ask about this folder on the terminal. You approve by typing; where nobody can type, the mode and the rules decide."""
     os.environ.update(_environment(model, mode, allow, max_turns, budget, timeout))
-    sys.exit(_ask(prompt))
+    sys.exit(_ask(prompt, _file(notebook) if notebook is not None else None))
 
 
-def _ask(prompt: str) -> int:
+def _file(path: Path) -> FileNotebook:
+    """Take a notebook file, or end with the sentence that says why not."""
+    from nbagent.core.errors import NotebookError
+    from nbagent.headless.file import FileNotebook
+    from nbagent.tools.servers import running_servers, who_has_open
+
+    if path.suffix.lower() != ".ipynb":
+        _fail(f"{path} is no notebook: --notebook takes an .ipynb file.")
+    try:
+        notebook = FileNotebook(path)
+    except NotebookError as error:
+        _fail(f"{error}.")
+    if server := who_has_open(path, running_servers()):
+        _fail(
+            f"{path} is open in Jupyter ({server}). Ask there, in a %%agent cell, or shut the notebook's kernel down first."
+        )
+    return notebook
+
+
+def _ask(prompt: str, notebook: FileNotebook | None = None) -> int:
     from IPython.core.interactiveshell import InteractiveShell
 
     from nbagent.app.answer import RunFailed
@@ -108,6 +133,7 @@ def _ask(prompt: str) -> int:
 
     shell = InteractiveShell.instance()
     load_extension(shell)
+    current(shell).file = notebook
     try:
         answer = asyncio.run(run_agent_cell(current(shell), "", prompt))
     except ConfigError as error:

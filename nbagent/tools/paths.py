@@ -7,10 +7,12 @@ is decided. It must not know of tools or of policy. Read `locate` first, then `r
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import secrets
 import stat
+import sys
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,38 +112,77 @@ def read_file(path: Path, limit: int) -> bytes:
         return _read(path.name if folder is not None else str(path), folder, limit)
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def content_hash(data: bytes | None) -> str:
+    """Return the hash that stands for the content of a file (SHA-256); "" for no file."""
+    return "" if data is None else hashlib.sha256(data).hexdigest()
+
+
+def replace_file(path: Path, data: bytes, *, was: str | None = None, mode: int = 0o666) -> None:
     """Replace (or create, with its folders) the file at a resolved `path`; it holds the old bytes or the new, never less.
 
-    No link is followed on the way: one that was put there since the path was resolved raises `ToolError`. The mode stays.
+    No link is followed on the way: one that was put there since the path was resolved raises `ToolError`. The mode and the
+    owner stay; `mode` is for a new file. With `was` (a `content_hash`) a file that holds something else by now is not
+    touched: `ToolError`.
     """
     with _folder(path, make=True) as folder:
         name = path.name if folder is not None else str(path)
-        mode = _mode(name, folder)
+        found = _status(name, folder)
         fresh = f"{name}.{secrets.token_hex(4)}.tmp"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-        handle = os.open(fresh, flags, 0o666 if mode is None else mode, dir_fd=folder)
+        handle = os.open(fresh, flags, mode if found is None else stat.S_IMODE(found.st_mode), dir_fd=folder)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-                if mode is not None and hasattr(os, "fchmod"):
-                    os.fchmod(file.fileno(), mode)
+                if found is not None and hasattr(os, "fchmod"):
+                    _like(file.fileno(), found)
+            if was is not None:
+                _check_same(name, folder, was)
             os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             os.unlink(fresh, dir_fd=folder)
             raise
+        _keep_folder(folder, path)
 
 
-def _mode(name: str, folder: int | None) -> int | None:
+def _like(handle: int, found: os.stat_result) -> None:
+    """Give a new file the owner and mode of the one that it replaces; only root may change the owner."""
+    if (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(OSError):
+            os.fchown(handle, found.st_uid, found.st_gid)
+    os.fchmod(handle, stat.S_IMODE(found.st_mode))
+
+
+def _check_same(name: str, folder: int | None, was: str) -> None:
+    try:
+        now = _read(name, folder, sys.maxsize)
+    except FileNotFoundError:
+        now = None
+    if content_hash(now) != was:
+        raise ToolError(f"{Path(name).name} changed on disk since it was read: nothing was written. Read it again")
+
+
+def _keep_folder(folder: int | None, path: Path) -> None:
+    """Make the new name of a file outlive a loss of power, where the system can do that."""
+    if os.name == "nt":
+        return
+    with contextlib.suppress(OSError):  # some file systems have no way to
+        handle = os.open("." if folder is not None else path.parent, os.O_RDONLY, dir_fd=folder)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _status(name: str, folder: int | None) -> os.stat_result | None:
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(found.st_mode):
         raise ToolError(f"{Path(name).name} is not a regular file: it is not written")
-    return stat.S_IMODE(found.st_mode)
+    return found
 
 
 def _read(name: str, folder: int | None, limit: int) -> bytes:

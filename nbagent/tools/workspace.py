@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbagent.core.errors import ToolError
 from nbagent.core.messages import Block, Json, clean, text_block
-from nbagent.core.ports import Cell, Preview
+from nbagent.core.ports import Notebook, Preview
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
-from nbagent.tools import paths
-from nbagent.tools.cells import overview
+from nbagent.tools import notebook_files, paths
+from nbagent.tools.keeping import Keeper
 from nbagent.tools.paths import Place, locate
 from nbagent.tools.results import output_blocks
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _MAX_FILE = 256 * 1024
 _MAX_EDIT = 4 * 1024 * 1024
-_MAX_NOTEBOOK = 64 * 1024 * 1024
 _MAX_IMAGE = 40 * 1024 * 1024
 _MAX_LINES = 200
 _MAX_LINE = 400
@@ -38,17 +37,22 @@ _IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"})
 _LANGUAGES = {".py": "python", ".md": "markdown", ".json": "json", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 
 
-def tools(root: Path) -> list[Tool]:
-    """Return read_file, write_file, edit_file, glob and grep, at home in the folder `root`."""
-    workspace = _Workspace(root)
+def tools(root: Path, notebook: Notebook | None = None) -> list[Tool]:
+    """Return read_file, write_file, edit_file, glob and grep, at home in the folder `root`.
+
+    `notebook` is the open one of this run, which is not written as a file.
+    """
+    workspace = _Workspace(root, notebook)
     return [_read_tool(workspace), _write_tool(workspace), _edit_tool(workspace), _glob(workspace), _grep(workspace)]
 
 
 class _Workspace:
     """The root, and where each spelled path led when the policy decided about it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, notebook: Notebook | None) -> None:
         self.root = root
+        self.notebook = notebook
+        self._keepers: dict[Path, Keeper] = {}
         self._decided: dict[tuple[str, bool], set[Place | None]] = {}
         self._overwritten: dict[Path, set[str]] = {}
 
@@ -96,7 +100,7 @@ class _Workspace:
         if place is None:
             return ""
         try:
-            data = paths.read_file(place.path, _MAX_EDIT)
+            data = paths.read_file(place.path, _limit(place))
         except FileNotFoundError:
             self._overwritten.setdefault(place.path, set()).add(_MISSING)
             return ""
@@ -111,11 +115,16 @@ class _Workspace:
         if shown is None:
             return
         try:
-            now = hashlib.sha256(paths.read_file(place.path, _MAX_EDIT)).hexdigest()
+            now = hashlib.sha256(paths.read_file(place.path, _limit(place))).hexdigest()
         except FileNotFoundError:
             now = _MISSING
         if shown != {now}:
             raise ToolError(f"{place.shown} changed since the call was shown: nothing was written. Read it again")
+
+    def keeper(self, place: Place) -> Keeper:
+        """Return what writes the notebook at `place`; refuse for the open notebook of this run."""
+        notebook_files.refuse_open(place, self.root, self.notebook)
+        return self._keepers.setdefault(place.path, Keeper(place.path, place.shown))
 
     def context(self, place: Place) -> Any:
         """Return the SDK's context: confined to the root and, where it was approved, this one place outside."""
@@ -143,8 +152,8 @@ def _read_tool(workspace: _Workspace) -> Tool:
             end_line: the last line to read; without it to the end.
         """
         place = workspace.approved(path, writes=False)
-        if place.path.suffix == ".ipynb":
-            return Result((text_block(_notebook_text(place)),), place.shown)
+        if notebook_files.is_notebook(place):
+            return Result((text_block(notebook_files.read(place)),), place.shown)
         if place.path.is_dir():
             raise ToolError(f"{place.shown} is a folder: use glob to see what is in it")
         whole = start_line <= 1 and end_line is None
@@ -178,14 +187,18 @@ def _write_tool(workspace: _Workspace) -> Tool:
     async def write_file(_call: Call, path: str, content: str) -> Result:
         """Write a whole text file, new or over an old one. To change a part of a file use edit_file.
 
+        The open notebook is not a file for this tool: use the cell tools.
+
         Args:
             path: the file, relative to the working folder; missing folders are made.
             content: the whole text of the file.
         """
         place = workspace.approved(path, writes=True)
-        _not_a_notebook(place)
-        data = clean(content).encode()
         _on_disk(place, lambda: workspace.check_unchanged(place))
+        if notebook_files.is_notebook(place):
+            said = await asyncio.to_thread(notebook_files.write, workspace.keeper(place), content)
+            return Result((text_block(said),), f"wrote {place.shown}")
+        data = clean(content).encode()
         _on_disk(place, lambda: paths.replace_file(place.path, data))
         written = _on_disk(place, lambda: place.path.stat().st_size)
         lines = len(content.splitlines())
@@ -202,8 +215,10 @@ def _edit_tool(workspace: _Workspace) -> Tool:
             "diff", clean(given["new_text"]), old=given["old_text"], language=_language(given["path"])
         ),
     )
-    async def edit_file(_call: Call, path: str, old_text: str, new_text: str, replace_all: bool = False) -> Result:
+    async def edit_file(call: Call, path: str, old_text: str, new_text: str, replace_all: bool = False) -> Result:
         """Replace a piece of text in a file. Read the file first and copy the old text exactly.
+
+        In a notebook that is not open it replaces text in the source of a cell, and runs nothing.
 
         Args:
             path: the file, relative to the working folder.
@@ -212,10 +227,14 @@ def _edit_tool(workspace: _Workspace) -> Tool:
             replace_all: true to replace every place where the old text is.
         """
         place = workspace.approved(path, writes=True)
-        _not_a_notebook(place)
+        if notebook_files.is_notebook(place):
+            keeper = workspace.keeper(place)
+            said = await asyncio.to_thread(notebook_files.edit, keeper, call, old_text, new_text, every=replace_all)
+            return Result((text_block(said),), f"edited {place.shown}")
         data = _on_disk(place, lambda: paths.read_file(place.path, _MAX_EDIT))
         changed, count = _replaced(data, place, old_text, clean(new_text), every=replace_all)
-        _on_disk(place, lambda: paths.replace_file(place.path, changed))
+        was = paths.content_hash(data)
+        _on_disk(place, lambda: paths.replace_file(place.path, changed, was=was))
         return Result((text_block(f"edited {place.shown} in {count} place(s)"),), f"edited {place.shown}")
 
     return edit_file
@@ -226,10 +245,14 @@ def _replaced(data: bytes, place: Place, old: str, new: str, *, every: bool) -> 
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ToolError(f"{place.shown} is not UTF-8 text (byte {error.start}): it is not edited") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ToolError(
+            f"{place.shown} is not UTF-8 text (line {line}, byte {error.start}): it is not edited. Python in a cell can do it"
+        ) from None
     if not old:
         raise ToolError("old_text is empty: say which text to replace, or use write_file for a new file")
-    if old not in text and "\r\n" in text:  # the model sees and writes plain newlines; the file keeps its own
+    everywhere = 0 < text.count("\n") == text.count("\r\n")
+    if everywhere or (old not in text and "\r\n" in text):  # the model writes plain newlines; the file keeps its own
         old, new = (part.replace("\r\n", "\n").replace("\n", "\r\n") for part in (old, new))
     count = text.count(old)
     if not count:
@@ -326,33 +349,6 @@ def _is_secret(workspace: _Workspace, path: str) -> bool:
         return False
 
 
-def _notebook_text(place: Place) -> str:
-    """Return a notebook as the numbered overview of its cells, so that images and tables don't come as raw JSON."""
-    import nbformat  # noqa: PLC0415  (only for notebooks)
-
-    try:
-        raw = paths.read_file(place.path, _MAX_NOTEBOOK).decode("utf-8-sig")
-        notebook = nbformat.reads(raw, as_version=4)
-    except OSError as error:
-        raise ToolError(f"{place.shown}: {error.strerror}") from None
-    except (ValueError, AttributeError, KeyError, TypeError, nbformat.ValidationError):
-        raise ToolError(
-            f"{place.shown} is not a readable notebook (broken JSON, merge marks or an unknown form)"
-        ) from None
-    cells = [
-        Cell(
-            id=str(raw_cell.get("id", f"#{index + 1}")),
-            type=raw_cell["cell_type"],
-            source=raw_cell["source"],
-            index=index,
-            number=raw_cell.get("execution_count"),
-            outputs=tuple(raw_cell.get("outputs", ())),
-        )
-        for index, raw_cell in enumerate(notebook["cells"])
-    ]
-    return clean(overview(cells, total=len(cells), own=None)[0])
-
-
 def _media(block: Json) -> Block:
     """Return a block of the SDK as one that fits a request: images are scaled down as a cell's images are."""
     source = block.get("source") or {}
@@ -362,12 +358,8 @@ def _media(block: Json) -> Block:
     return output_blocks([shown])[0]
 
 
-def _not_a_notebook(place: Place) -> None:
-    if place.path.suffix.lower() == ".ipynb" and place.path.exists():
-        raise ToolError(
-            f"{place.shown} is a notebook, and an open one would lose what is in the editor: "
-            "use add_cell and edit_cell for the open notebook"
-        )
+def _limit(place: Place) -> int:
+    return notebook_files.MOST if notebook_files.is_notebook(place) else _MAX_EDIT
 
 
 def _on_disk(place: Place, operation: Callable[[], _T]) -> _T:

@@ -1,0 +1,138 @@
+"""Whether a notebook file is open in a Jupyter server on this machine: such a file is never written behind its back.
+
+Servers leave a file with their address and token in Jupyter's runtime folder; each is asked for its sessions, on this
+machine's own addresses only, within a second. It must not know of notebooks' content. Read `who_has_open`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from nbagent.core.messages import Json
+
+_TIMEOUT = 1.0
+_MOST = 4 * 1024 * 1024
+_MOST_SERVERS = 20
+_HERE = {"localhost": "localhost", "127.0.0.1": "127.0.0.1", "::1": "::1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One running Jupyter server: its address without token, its token, and the folder that its paths begin at."""
+
+    url: str
+    token: str
+    root: str
+
+
+def runtime_folder() -> Path:
+    """Return the folder where Jupyter servers of this person say that they run."""
+    from jupyter_core.paths import jupyter_runtime_dir  # noqa: PLC0415  (only when a file is to be written)
+
+    return Path(jupyter_runtime_dir())
+
+
+def running_servers(folder: Path | None = None) -> list[Server]:
+    """Return the servers on this machine that say in `folder` that they run, newest first."""
+    folder = folder or runtime_folder()
+    try:
+        files = sorted(folder.glob("jpserver-*.json"), key=_age)
+    except OSError:
+        return []
+    return [server for file in files[:_MOST_SERVERS] if (server := _server(file)) is not None]
+
+
+def who_has_open(path: Path, servers: list[Server]) -> str | None:
+    """Return the address of the first server that has the file at `path` in a session, or None.
+
+    A server that does not answer within a second, or does not let us in, is taken for one that does not have it.
+    """
+    wanted = os.path.normcase(os.path.realpath(path))
+    for server in servers:
+        for session in _sessions(server):
+            if any(os.path.normcase(os.path.realpath(Path(server.root) / name)) == wanted for name in _paths(session)):
+                return server.url
+    return None
+
+
+def _age(file: Path) -> float:
+    try:
+        return -file.stat().st_mtime
+    except OSError:  # it ended meanwhile
+        return 0.0
+
+
+def _server(file: Path) -> Server | None:
+    try:
+        said = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    root = said.get("root_dir") or said.get("notebook_dir")
+    url, token, pid = said.get("url"), said.get("token", ""), said.get("pid")
+    if not isinstance(url, str) or not isinstance(root, str) or not isinstance(token, str):
+        return None
+    return Server(url, token, os.path.expanduser(root)) if not isinstance(pid, int) or _is_alive(pid) else None  # noqa: PTH111
+
+
+def _is_alive(pid: int) -> bool:
+    if os.name == "nt" or pid <= 0:  # there a signal 0 is no question
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
+
+
+def _sessions(server: Server) -> list[Json]:
+    """Ask a server for its sessions; redirects are not followed, so that the token stays on this machine."""
+    try:
+        address = urlsplit(server.url)
+        host, port = _HERE.get(address.hostname or ""), address.port
+        if host is None or address.scheme not in {"http", "https"}:
+            return []
+        connection = (
+            http.client.HTTPSConnection(host, port, timeout=_TIMEOUT, context=_own_certificate())
+            if address.scheme == "https"
+            else http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
+        )
+        try:
+            headers = {"Authorization": f"token {server.token}"} if server.token else {}
+            connection.request("GET", f"{address.path.rstrip('/')}/api/sessions", headers=headers)
+            answer = connection.getresponse()
+            body = answer.read(_MOST) if answer.status == http.HTTPStatus.OK else b"[]"
+        finally:
+            connection.close()
+        said: Any = json.loads(body)
+    except (OSError, ValueError, http.client.HTTPException, RecursionError):
+        return []
+    return [session for session in said if isinstance(session, dict)] if isinstance(said, list) else []
+
+
+def _own_certificate() -> ssl.SSLContext:
+    """A server of this machine that speaks https has mostly made its certificate itself."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _paths(session: Json) -> Iterator[str]:
+    """Yield the paths that a session says it is for; real-time collaboration puts a drive before them."""
+    inner = session.get("notebook")
+    for said in (session.get("path"), inner.get("path") if isinstance(inner, dict) else None):
+        if isinstance(said, str) and said and "\0" not in said:
+            yield said.lstrip("/")
+            yield said.partition(":")[2].lstrip("/") or said
