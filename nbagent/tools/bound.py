@@ -253,7 +253,9 @@ class Bound:
         if cell.type != "code" or (cell.number is None and not cell.outputs):
             return ""
         if not cell.outputs:
-            self.seen.learn(await self.notebook.set_outputs(cell.id, (), None))
+            not_run = await self.notebook.set_outputs(cell.id, (), None)
+            self.seen.learn(not_run)
+            self.ledger.edited(not_run)  # known by its id from here on
             return ""
         if not marks.is_whole(cell.outputs):
             return " Its outputs are from before the edit; they are too large to be marked so in the notebook."
