@@ -223,7 +223,7 @@ async def test_long_and_kept_cells_do_not_run_unasked_and_the_end_says_what_a_re
             assert kept.metadata["nbagent"] == {"keep": True}
             trained.metadata["execution"] = TWO_HOURS
             room.page.document.cells.remove(gone)
-            await room.cell("boom")
+            boom = (await room.cell("boom")).cell
             shown = await room.cell(
                 "%%agent\nWhat is the secret?",
                 calls("read_notebook"),
@@ -243,6 +243,15 @@ async def test_long_and_kept_cells_do_not_run_unasked_and_the_end_says_what_a_re
             opening = json.dumps(room.transcripts()[-1][0], ensure_ascii=False)
             assert "Cells whose last run failed" in opening and "NameError: name 'boom' is not defined" in opening
             assert "uses `secret`, which no cell above it makes" in checked(room)[-1]
+            # the next agent cell knows what was read before, and names a cell that failed only once
+            shown = await room.cell(
+                "%%agent\nRepair it.", calls("edit_cell", cell=boom.id, source="boom = 1\nboom", run=True), "Repaired."
+            )
+            shown.says("Repaired.")
+            assert boom.source == "boom = 1\nboom" and boom.outputs[0].data["text/plain"] == "1"
+            assert boom.metadata["nbagent"].keys() == {"session", "run", "call"}
+            assert json.dumps(room.transcripts()[-1], ensure_ascii=False).count("Cells whose last run failed") == 1
+            assert checked(room)[-1].startswith("Ran after the last edit: In[")
             await room.still_works()
         server.assert_clean()
 
