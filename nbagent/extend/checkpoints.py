@@ -128,7 +128,8 @@ class Footprint:
 class CellChange:
     """What a run did to one cell. `before` None: it made the cell. `after` None: it deleted it.
 
-    `theirs`: the person wrote in it, ran or moved it between two of the run's changes; `before` is then as they left it.
+    `theirs`: the person wrote in it, ran or moved it between two of the run's changes; `before` is then as they left it
+    (also of a cell that the run had `made`).
     """
 
     id: str
@@ -137,6 +138,7 @@ class CellChange:
     moved: bool = False
     keys: tuple[str, ...] = ()
     theirs: bool = False
+    made: bool = False
 
     @property
     def wrote(self) -> bool:
@@ -155,7 +157,7 @@ class CellChange:
         """Return the change as a JSON object; what was before may be large and may be known already."""
         after = None if self.after is None else _fields(self.after)
         record: Json = {"type": "cell", "id": self.id, "after": after, "moved": self.moved, "keys": list(self.keys),
-                        "theirs": self.theirs}  # fmt: skip
+                        "theirs": self.theirs, "made": self.made}  # fmt: skip
         return {**record, "before": None if self.before is None else _fields(self.before)} if with_before else record
 
     @classmethod
@@ -170,7 +172,8 @@ class CellChange:
         after = record["after"]
         there: Json = {**after, "around": _around(after)} if after else {}
         left = Footprint(**there) if after else None
-        return cls(record["id"], before, left, record["moved"], tuple(record["keys"]), record["theirs"])
+        facts = record["moved"], tuple(record["keys"]), record["theirs"], record["made"]
+        return cls(record["id"], before, left, *facts)
 
 
 def _fields(value: CellState | Footprint) -> Json:
@@ -277,6 +280,10 @@ class Checkpoint:
         is_kept = cell_id in self._kept and self._kept[cell_id] is change.before
         self._kept[cell_id] = change.before
         self.keep(change.to_json(with_before=not is_kept))
+
+    def restless(self) -> set[str]:
+        """Return the ids of cells that the run has made, moved or deleted: where they stand says nothing of the others."""
+        return {*self.placed, *(change.id for change in self.cells.values() if change.made)}
 
     def set_file(self, change: FileChange) -> None:
         """Take the newest state of a file's change."""

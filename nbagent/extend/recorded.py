@@ -78,9 +78,9 @@ class RecordedNotebook:
             gone = self._checkpoint.cells.get(new)
             empty = Footprint(cell_type, source_hash(source), None, outputs_hash(()))
             if gone is not None and gone.before is not None:  # deleted and put back by the same hand
-                self._set(replace(gone, after=empty))
+                self._set(replace(gone, after=empty, moved=True))
             else:
-                self._set(CellChange(new, None, empty))
+                self._set(CellChange(new, None, empty, made=True))
             cell = await self._notebook.insert(anchor, cell_type, source, metadata=metadata, cell_id=new)
         self._left(cell.id, type=cell.type, hash=cell.hash)
         return cell
@@ -187,7 +187,10 @@ class RecordedNotebook:
     def _stood(self, change: CellChange, ids: Sequence[str]) -> None:
         """Note where a cell stood before it was first moved or deleted, or where the person has put it since."""
         old, left = change.before, change.after.around if change.after else None
-        if old is not None and change.id in ids and (old.around is None or (left and has_moved(ids, change.id, left))):
+        if old is None or change.id not in ids:
+            return
+        others = self._checkpoint.restless() - {change.id}
+        if old.around is None or (left is not None and has_moved(ids, change.id, left, others)):
             change.before = replace(old, around=around(ids, change.id))
 
     def _left(self, cell_id: str, *, keys: tuple[str, ...] = (), **facts: object) -> None:
@@ -219,13 +222,14 @@ def _text_of(left: Footprint, now: Cell) -> Footprint:
     return replace(left, type=now.type, hash=now.hash)
 
 
-def has_moved(ids: Sequence[str], cell_id: str, left: Around) -> bool:
+def has_moved(ids: Sequence[str], cell_id: str, left: Around, others: set[str]) -> bool:
     """Whether a cell that is now one of `ids` was moved since it was left between `left`.
 
-    Cells that came or went count for nothing; one that keeps one of its two nearest old neighbours has stayed.
+    Cells that came or went count for nothing, nor do `others`, which were moved by the same hand; one that keeps one of
+    its two nearest old neighbours has stayed.
     """
     place = ids.index(cell_id)
-    there, known = set(ids), {*left[0], *left[1]}
+    there, known = set(ids) - others, {*left[0], *left[1]} - others
     before = _nearest(reversed(left[0]), there) == _nearest(reversed(ids[:place]), known)
     after = _nearest(left[1], there) == _nearest(ids[place + 1 :], known)
     return not (before or after)

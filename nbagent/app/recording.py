@@ -1,0 +1,172 @@
+"""Records one run for undo: wraps its notebook, its kernel and those of its tools that reach beyond both.
+
+What is recorded is what can be put back; what can't is kept as sentences. Must not know how anything is put back (see
+putback.py). Read `Recording`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from nbagent.app.putback import missing_folders, read_if_there
+from nbagent.core.errors import ToolError
+from nbagent.core.ports import Kernel, Notebook, Output, Ran
+from nbagent.core.tools import Call, Kind, Tool
+from nbagent.extend.bindings import Bindings
+from nbagent.extend.checkpoints import FILE_LIMIT, Checkpoint, FileChange, bytes_hash
+from nbagent.extend.recorded import RecordedNotebook
+from nbagent.tools.cells import first_line
+from nbagent.tools.effects import hints
+from nbagent.tools.paths import locate
+
+_WRITES = frozenset({"write_file", "edit_file"})
+_IN_PLACE = re.compile(r"\Achanges `([^`]+)` in place")
+_OF_NAMES = re.compile(r"\A(?:rebinds |deletes the variable |deletes variables)")
+_LOOKS = frozenset({Kind.READ, Kind.SHELL_READ})
+TOO_LARGE = "it was too large to keep"
+
+
+class Recording:
+    """One run, from its first call to its end. Use `notebook`, `kernel` and `tools(…)` in the place of what it wraps."""
+
+    def __init__(self, checkpoint: Checkpoint, root: Path, notebook: Notebook | None, kernel: Kernel) -> None:
+        self.checkpoint = checkpoint
+        self.notebook = None if notebook is None else RecordedNotebook(notebook, checkpoint)
+        self._names = dict(kernel.namespace())
+        self.kernel = WatchedKernel(kernel, self._ran)
+        self._plain = kernel
+        self._root = root
+
+    def tools(self, tools: Iterable[Tool], own: Collection[str] = ()) -> list[Tool]:
+        """Return `tools` with those wrapped that write files or do what can't be taken back; `own` are the person's."""
+        return [self._watched(tool, own=tool.name in own) for tool in tools]
+
+    def end(self) -> Bindings:
+        """Return which names the run has changed; the old objects of all others are let go."""
+        before, self._names = self._names, {}
+        return Bindings.between(before, self._plain.namespace())
+
+    # ── tools ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _watched(self, tool: Tool, *, own: bool) -> Tool:
+        if own:
+            return _noting(tool, lambda given: self._used(tool, given))
+        if tool.name in _WRITES:
+            return self._writing(tool)
+        if tool.name == "shell":
+            return _noting(tool, lambda given: self._commanded(tool, given))
+        return tool
+
+    def _used(self, tool: Tool, given: Mapping[str, Any]) -> None:
+        if tool.kind(dict(given)) not in _LOOKS:
+            self.checkpoint.note(f"what the tool {tool.name} did")
+
+    def _commanded(self, tool: Tool, given: Mapping[str, Any]) -> None:
+        if tool.kind(dict(given)) not in _LOOKS:
+            self.checkpoint.note(f"what the command `{first_line(str(given.get('command', '')), 80)}` did")
+
+    def _writing(self, tool: Tool) -> Tool:
+        async def function(call: Call, **given: Any) -> Any:
+            left = self._before_writing(str(given.get("path", "")))
+            try:
+                return await tool.function(call, **given)
+            finally:
+                left()
+
+        return dataclasses.replace(tool, function=function)
+
+    def _before_writing(self, spelled: str) -> Callable[[], None]:
+        """See what a file is before a tool writes it; return what sees what it is afterwards."""
+        try:
+            place = locate(self._root, spelled)
+        except ToolError:  # nothing will be written: the tool says why
+            return lambda: None
+        path, known = place.path, self.checkpoint.files.get(str(place.path))
+        made = missing_folders(path)
+        before, lost = _read(path, min(FILE_LIMIT, self.checkpoint.room()))
+
+        def left() -> None:
+            after = _hash(path)
+            if after == (bytes_hash(before) if not lost else None):
+                return  # nothing was written
+            change = known
+            if change is None or change.after != bytes_hash(before):  # new to the run, or the person's by now
+                self.checkpoint.use(len(before or b""))
+                change = FileChange(str(path), place.shown, before, after, lost, made)
+            self.checkpoint.set_file(dataclasses.replace(change, after=after))
+
+        return left
+
+    # ── code ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _ran(self, code: str, namespace: Mapping[str, Any], who: str) -> None:
+        """Keep what code has probably done that can't be taken back: a look at its text, and no more than that."""
+        for hint in hints(code, namespace):
+            if found := _IN_PLACE.match(hint):
+                name = found[1].partition(".")[0].partition("[")[0]
+                if name in self._names and self._names[name] is namespace.get(name):
+                    self.checkpoint.note(f"what is in `{name}`: {who} has probably changed it in place")
+            elif not _OF_NAMES.match(hint):
+                self.checkpoint.note(f"what {who} did outside of the notebook, by the look of it: {hint}")
+
+
+class WatchedKernel:
+    """The kernel port over `kernel`; `ran` is told of code that ran, of the names before, and how people know it."""
+
+    def __init__(self, kernel: Kernel, ran: Callable[[str, Mapping[str, Any], str], None]) -> None:
+        self._kernel = kernel
+        self._told = ran
+
+    def namespace(self) -> Mapping[str, Any]:
+        """Return the person's live variables."""
+        return self._kernel.namespace()
+
+    async def run(self, code: str, *, emit: Callable[[Output], None], timeout: float | None) -> Ran:
+        """Run code as a cell of the person's."""
+        before = self._kernel.namespace()
+        who = "a cell that was stopped"
+        try:
+            ran = await self._kernel.run(code, emit=emit, timeout=timeout)
+            who = f"In[{ran.number}]" if ran.number is not None else who
+            return ran
+        finally:  # code that was interrupted has done something, too
+            self._told(code, before, who)
+
+    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
+        """Run code in a shallow copy of the namespace."""
+        before = self._kernel.namespace()
+        try:
+            return await self._kernel.scratch(code, timeout=timeout)
+        finally:
+            self._told(code, before, "code that was run to look")
+
+
+def _noting(tool: Tool, note: Callable[[Mapping[str, Any]], None]) -> Tool:
+    async def function(call: Call, **given: Any) -> Any:
+        note(given)
+        return await tool.function(call, **given)
+
+    return dataclasses.replace(tool, function=function)
+
+
+def _read(path: Path, room: int) -> tuple[bytes | None, str]:
+    """Return a file's bytes and why they can't be kept ("" if they can)."""
+    try:
+        data = read_if_there(path)
+    except ToolError:
+        return None, TOO_LARGE
+    except OSError as error:
+        return None, error.strerror or "it can't be read"
+    return (None, TOO_LARGE) if data is not None and len(data) > room else (data, "")
+
+
+def _hash(path: Path) -> str:
+    """Return what a file is recognised by; a file that can't be read is none of ours."""
+    try:
+        return bytes_hash(read_if_there(path))
+    except (OSError, ToolError):
+        return "unknown"
