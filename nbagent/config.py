@@ -19,9 +19,14 @@ from nbagent.core.errors import ConfigError
 from nbagent.core.limits import PRESETS, Limits
 from nbagent.core.policy import Action, Mode, Policy, Rule
 
+RERUN = ("replay", "live", "ask")
+"""What to do with a cell that has a finished run: show it, ask the model again, or ask the person."""
+STALE = ("ask", "show", "rerun")
+"""What to do with a finished run whose inputs have changed; where nobody can be asked, `ask` fails the cell."""
+_CHOICES = {"rerun": RERUN, "stale": STALE}
 _WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
 _LIMITS = ("max_turns", "budget", "budget_tokens", "timeout", "cell_timeout")
-_FROM_A_PROJECT = frozenset({"model", "mode", "preset", *_LIMITS, "system_append", "prompt", "ask", "deny"})
+_FROM_A_PROJECT = frozenset({"model", "mode", "preset", *_LIMITS, "system_append", "prompt", "rerun", "stale", "ask", "deny"})
 _ENVIRONMENT = "NBAGENT_"
 
 
@@ -39,6 +44,8 @@ class Settings:
     cell_timeout: float | None = 600.0
     base_url: str = ""
     system_append: str = ""
+    rerun: str = "replay"
+    stale: str = "ask"
     prompt: Mapping[str, str] = field(default_factory=dict[str, str])
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
@@ -65,7 +72,7 @@ def is_wider(mode: Mode, other: Mode) -> bool:
 
 
 _TYPES: dict[str, type] = {
-    "model": str, "preset": str, "base_url": str, "system_append": str, "mode": Mode,
+    "model": str, "preset": str, "rerun": str, "stale": str, "base_url": str, "system_append": str, "mode": Mode,
     "max_turns": int, "budget_tokens": int, "budget": float, "timeout": float, "cell_timeout": float,
 }  # fmt: skip
 _RULES = ("allow", "ask", "deny")
@@ -177,6 +184,8 @@ def _typed(key: str, value: Any, where: str) -> Any:
         return Mode.DEFAULT
     if kind is str and not isinstance(value, str):
         raise ConfigError(f"{where}: {key} = {value!r} is not text.")
+    if key in _CHOICES and value not in _CHOICES[key]:
+        raise ConfigError(f"{where}: {key} = {value!r} is not one of {', '.join(_CHOICES[key])}.")
     made: Any
     try:
         made = kind(value)

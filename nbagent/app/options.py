@@ -8,6 +8,7 @@ import keyword
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from nbagent.config import STALE
 from nbagent.core.errors import ConfigError
 from nbagent.core.limits import PRESETS
 from nbagent.core.policy import Mode
@@ -32,6 +33,9 @@ def parser() -> argparse.ArgumentParser:
     spend.add_argument("--budget-tokens", type=int, metavar="N", help="stop when this many tokens are used")
     made.add_argument("--timeout", type=float, metavar="S", help="stop the run after S seconds")
     made.add_argument("--cell-timeout", type=float, metavar="S", help="interrupt a cell of the agent's after S seconds")
+    made.add_argument("--again", action="store_true", help="ask the model again, though this cell has a finished run")
+    made.add_argument("--stale", choices=STALE, metavar="WHAT", help="of a finished run whose inputs have changed: ask "
+                      "(where nobody is there: fail), show its answer, or rerun")  # fmt: skip
     made.add_argument("--new", action="store_true", help="begin a new session instead of going on with the last one")
     made.add_argument("--out", type=_name, metavar="VAR", help="keep the answer in this variable, too")
     return made

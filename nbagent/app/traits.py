@@ -23,6 +23,10 @@ class NbAgent(Configurable):
     cell_timeout = Float(None, allow_none=True, help="Seconds of one cell of the agent's at most.").tag(config=True)
     base_url = Unicode("", help="Address of any server that speaks the Messages API.").tag(config=True)
     system_append = Unicode("", help="Text that is added to the system prompt of new sessions.").tag(config=True)
+    rerun = Unicode("", help="Of a cell that has a finished run: replay (the default), live or ask.").tag(config=True)
+    stale = Unicode("", help="Of a finished run whose inputs have changed: ask (the default), show or rerun.").tag(
+        config=True
+    )
     prompt = Dict(Unicode(), help="Parts of the system prompt of new sessions, by name (%agent prompt).").tag(
         config=True
     )

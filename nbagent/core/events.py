@@ -49,6 +49,7 @@ class Reason(StrEnum):
     MAX_TOKENS = "max_tokens"
     CONTEXT_FULL = "context_full"
     HOOK = "hook"
+    CELL_GONE = "cell_gone"
     ERROR = "error"
 
 
@@ -280,6 +281,21 @@ class Noted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoundStale(Event):
+    """The record of an earlier run is shown; `text` is the sentence that says what has changed since."""
+
+    type: ClassVar[str] = "found_stale"
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewCleared(Event):
+    """What was shown so far was for the moment only; what follows is a view of its own."""
+
+    type: ClassVar[str] = "view_cleared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded(Event):
     """The run is over: why, a sentence, what to do next, the last text, and what it took.
 
@@ -305,3 +321,35 @@ def to_json(event: Event) -> Json:
         value = getattr(event, item.name)
         data[item.name] = dataclasses.asdict(value) if isinstance(value, Usage) else value
     return data
+
+
+def from_json(data: Json) -> Event | None:
+    """Return the event that `to_json` gave, also when it came through a file; None for a kind that is not known.
+
+    Fields that are not known are left out. Raises KeyError, TypeError or ValueError for what is no event.
+    """
+    kinds = (item for item in list(globals().values()) if isinstance(item, type) and issubclass(item, Event))
+    kind = next((cls for cls in kinds if cls.type == data["type"]), None)
+    if kind is None:
+        return None
+    given: dict[str, Any] = {}
+    for item in dataclasses.fields(kind):
+        if item.name in data:
+            given[item.name] = _from_json(item.name, data[item.name])
+    return kind(**given)
+
+
+def _from_json(name: str, value: Any) -> Any:
+    match name, value:
+        case "state", str():
+            return State(value)
+        case "status", str():
+            return Status(value)
+        case "reason", str():
+            return Reason(value)
+        case "usage", dict():
+            return Usage(**value)
+        case _, list():
+            return tuple(value)
+        case _:
+            return value

@@ -88,6 +88,19 @@ class Transcript(Sequence[Message]):
         self._open = [str(b["id"]) for b in content if b.get("type") == "tool_use"]
         self.call_ids.update(self._open)
 
+    def take_over(self, messages: Sequence[Message]) -> None:
+        """Begin with the messages of another transcript, as they are: a fork replays the identical prefix.
+
+        Only before anything else was appended. Calls that the last of them leaves open are answered as any others.
+        """
+        if self._messages:
+            raise ValueError("a transcript that has begun can't take over another one")
+        for message in messages:
+            self._append(message)
+            calls = [str(b["id"]) for b in message["content"] if b.get("type") == "tool_use"]
+            self._open = calls if message["role"] == "assistant" else []
+            self.call_ids.update(self._open)
+
     def answer(self, results: Mapping[str, Block], words: Sequence[str] = ()) -> None:
         """Append the one message that answers every open call, in call order; a call without a result was not started.
 

@@ -10,9 +10,11 @@ import json
 import os
 import secrets
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from nbagent.core.messages import Json
+from nbagent.core.messages import Json, Message
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 FOLDER = Path(".nbagent") / "sessions"
@@ -38,6 +40,28 @@ def private_folder(folder: Path) -> None:
         ignore.write_text("*\n", "utf-8")
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A session as it is on disk: its first record, and the messages of its transcript."""
+
+    about: Json
+    messages: tuple[Message, ...]
+
+
+def read_session(path: Path) -> Stored | None:
+    """Return the session in a file, None where there is none that can be read whole."""
+    try:
+        handle = os.open(path, os.O_RDONLY | _NO_LINK)
+        with os.fdopen(handle, encoding="utf-8", newline="\n") as file:
+            records: list[Any] = [json.loads(line) for line in file if line.strip()]
+        about = records[0]
+        if about["type"] != "session" or about["v"] != 1:
+            return None
+        return Stored(about, tuple(record["message"] for record in records if record["type"] == "message"))
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return None
+
+
 class JsonlStore:
     """Appends records to one file; the file and its folder are made at the first record, readable by their owner only.
 
@@ -50,10 +74,10 @@ class JsonlStore:
         self.problem = ""
 
     def append(self, record: Json) -> None:
-        """Append one record as one line, in one write."""
+        """Append one record as one line, in one write, with the time (`when`, seconds since 1970)."""
         if self.problem:
             return
-        line = json.dumps(record, ensure_ascii=False, default=str) + "\n"
+        line = json.dumps({**record, "when": round(time.time(), 3)}, ensure_ascii=False, default=str) + "\n"
         try:
             private_folder(self.path.parent)
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)

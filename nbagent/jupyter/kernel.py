@@ -155,11 +155,11 @@ class ShellKernel:
 
         async def body() -> _Report:
             with self._nothing_kept():
-                transformed, failure = _transformed(shell, code)
+                source, failure = transformed(shell, code)
                 cell = shell.run_cell_async(
                     code,
                     store_history=store_history,
-                    transformed_cell=transformed,
+                    transformed_cell=source,
                     preprocessing_exc_tuple=failure,
                 )
                 result, error = await _result_of(cell)
@@ -167,8 +167,8 @@ class ShellKernel:
                 if result is not None:
                     shell.events.trigger("post_run_cell", result)
                     error = result.error_before_exec or result.error_in_exec
-                counted = result is not None and store_history
-                report = _Report(number=result.execution_count if counted else None)
+                number = result.execution_count if result is not None and store_history else None
+                report = _Report(number=number)
                 if error is not None:
                     report.error, report.message = type(error).__name__, safe_str(error)
                 return report
@@ -245,7 +245,7 @@ def _stream_text(outputs: tuple[Output, ...]) -> str:
     return "".join(output["text"] for output in outputs if output["output_type"] == "stream")
 
 
-def _transformed(shell: Any, code: str) -> tuple[str, Any]:
+def transformed(shell: Any, code: str) -> tuple[str, Any]:
     """Return what IPython makes of `code`, or the code and what a transformer raised, for IPython to show."""
     try:
         return shell.transform_cell(code), None

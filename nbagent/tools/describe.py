@@ -32,7 +32,7 @@ _PLAIN = frozenset(
     }
 )  # fmt: skip
 _PLAIN_MODULES = ("pandas._libs.tslibs.", "pandas._libs.missing", "pandas.api.typing", "pandas._libs.interval")
-_LAZY = ("dask.", "dask_expr.", "pyspark.", "ibis.", "modin.", "vaex.", "duckdb.", "datasets.")
+_LAZY = ("polars.lazyframe.", "dask.", "dask_expr.", "pyspark.", "ibis.", "modin.", "vaex.", "duckdb.", "datasets.")
 
 
 def type_name(value: object) -> str:
@@ -73,6 +73,17 @@ def names_of(cls: type) -> Iterable[str]:
         yield f"{type.__getattribute__(base, '__module__')}.{type.__getattribute__(base, '__qualname__')}"
 
 
+def has_plain_repr(cls: type) -> bool:
+    """Whether the repr of a value of exactly this class is short and runs nothing of the person's."""
+    name = next(iter(names_of(cls)))
+    return name in _PLAIN or name.startswith(_PLAIN_MODULES)
+
+
+def is_lazy(cls: type) -> bool:
+    """Whether a value of this class stands for data that is not computed yet."""
+    return next(iter(names_of(cls))).startswith(_LAZY)
+
+
 # ── one line ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -87,12 +98,12 @@ def _brief(value: Any, depth: int) -> str:
     if cls is int:
         return repr(value) if value.bit_length() < 200 else f"int of {value.bit_length():,} bits"
     name = next(iter(names_of(cls)))
-    if name in _PLAIN or name.startswith(_PLAIN_MODULES):
+    if has_plain_repr(cls):
         return short(mask(repr(value)))
     for base in names_of(cls):
         if (known := _BRIEF.get(base)) is not None:
             return known(value, depth)
-    if name.startswith(_LAZY):
+    if is_lazy(cls):
         return f"{class_name(cls)}, lazy: not computed"
     return f"object of class {class_name(cls)}"
 

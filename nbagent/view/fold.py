@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 class ViewModel:
     """All that a surface needs to draw a run. `at` is seconds since the run began, as of the last event.
 
-    `stale` says why the record is that of an earlier run, "" where it is not; `approvals` are the open approvals as JSON (see `ports.Approval`), oldest first; `reply` and `count` number the
-    replies and items seen so far.
+    `stale` is the sentence for the record of an earlier run whose inputs have changed, else ""; `approvals` are the open
+    approvals as JSON (see `ports.Approval`), oldest first; `reply` and `count` number the replies and items seen so far.
     """
 
     state: State = State.THINK

@@ -15,6 +15,7 @@ from nbagent.view.diff import diff_html
 from nbagent.view.items import (
     OPEN,
     RUNNING,
+    STALE,
     WRITING,
     CallItem,
     EndedItem,
@@ -89,8 +90,8 @@ def item_html(item: Item) -> str:
             return _wrap(item, "question", _question(item))
         case NoteItem():
             icon = "i" if item.level == "info" else "!"
-            level = f'data-level="{escape(item.level)}"'
-            return _wrap(item, "note", f"<b>{icon} Note</b> {_said(item.text)}", level)
+            head = "" if item.level == STALE else f"<b>{icon} Note</b> "
+            return _wrap(item, "note", f"{head}{_said(item.text)}", f'data-level="{escape(item.level)}"')
         case RetryItem():
             wait = f"Trying again in {duration(item.wait)} (try {item.attempt} of {item.limit}): {_said(item.why)}"
             return _wrap(item, "note", f"<b>↻ Retry</b> {wait}")
@@ -194,7 +195,7 @@ def _shown_input(item: CallItem) -> str:
     text = str(item.preview.get("body", ""))
     label = {"code": "Code", "command": "Command", "diff": "Change"}.get(str(item.preview.get("kind")), "Text")
     size = "" if item.preview.get("kind") == "diff" else f" · {count(text.count(chr(10)) + 1, 'line')}"
-    said = f'<div class="nbagent-effects">{_said(hint(item.preview))}</div>' if hint(item.preview) else ""
+    said = f'<div class="nbagent-effects">{code_marked(_said(hint(item.preview)))}</div>' if hint(item.preview) else ""
     return given + _fold("input", label + size, body + said, opened=item.status == RUNNING)
 
 

@@ -15,6 +15,9 @@ RUNNING: Final = "running"
 OPEN: Final = frozenset({WRITING, WAITING, ASKING, RUNNING})
 """States of a call that was not answered yet; the others are the values of `Status`."""
 
+STALE: Final = "stale"
+"""Level of the note that an old record is shown; in a static record the banner says it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
@@ -87,7 +90,7 @@ class QuestionItem(Item):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteItem(Item):
-    """One sentence about something unusual; `level` is info or warning."""
+    """One sentence about something unusual; `level` is info, warning or `STALE`."""
 
     text: str
     level: str

@@ -3,7 +3,8 @@
 Each item's HTML is sent once; streaming text is only appended to. Knows nothing of widgets. Read `Page.changes`.
 
 Operations: `put` {key, html} creates or replaces an item; `more` {key, html, tail} adds finished blocks and sets the
-open tail; `add` {key, text} appends to the tail; `set` {key, part, text} replaces the text of one part.
+open tail; `add` {key, text} appends to the tail; `set` {key, part, text} replaces the text of one part;
+`clear` takes all items away.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ class Page:
     def changes(self, view: ViewModel) -> list[Json]:
         """Return the operations that bring a page up to `view`, and take it as shown."""
         operations: list[Json] = []
+        if self._shown and (not view.items or view.items[0].key not in self._shown):  # a view of its own begins
+            operations.append({"op": "clear", "key": ""})
+            self._shown, self._streams = {}, {}
         for item in view.items:
             before = self._shown.get(item.key)
             if before is not item:

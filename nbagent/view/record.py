@@ -167,7 +167,7 @@ def _call(item: CallItem, images: list[str]) -> str:
     parts += [
         arguments_html(item.input, item.preview, name=item.name, title=item.title, paint=RECORD),
         _preview(item.preview),
-        f"<p><small>{_words(one_line(said, 600))}</small></p>" if (said := hint(item.preview)) else "",
+        f"<p><small>{code_marked(_words(one_line(said, 600)))}</small></p>" if (said := hint(item.preview)) else "",
     ]
     texts, _ = texts_and_images(item.content)
     if texts:

@@ -73,6 +73,8 @@ class TerminalView:
                 self._line(f"? {plain_output(event.text)}", "bold")
                 for number, choice in enumerate(event.choices, 1):
                     self._line(f"  {number}. {_said(choice)}")
+            case ev.FoundStale():
+                self._line(f"! {_said(event.text)}", "yellow")
             case ev.Noted():
                 self._line(f"! {_said(event.text)}", "yellow" if event.level == "warning" else "dim")
             case ev.RunEnded():

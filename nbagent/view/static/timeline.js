@@ -59,7 +59,7 @@ export function timeline(list) {
     } else if (op === "set") {
       const target = part(item, operation.part ?? "");
       if (target) target.textContent = text;
-    }
+    } else if (op === "clear") clear();
   };
   const clear = () => void (items.clear(), list.replaceChildren());
   return { apply, clear };

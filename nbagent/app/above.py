@@ -1,0 +1,104 @@
+"""The code cells above an agent's cell, now and at the end of an earlier run, and in words what differs.
+
+From the document where a page has it. Without one the kernel knows only what it executed: then every cell of then must
+have been executed, in that order. Read `here`, then `changes_above`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nbagent.core.errors import NotebookError
+from nbagent.core.ports import Cell, Notebook
+from nbagent.tools.cells import first_line, starts_agent
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where a cell stands: its id ("" where no page tells it), the code cells above it, and all cells' ids, if known.
+
+    `labels` name the cells above for people, in their order.
+    """
+
+    cell: str
+    above: tuple[str, ...]
+    labels: tuple[str, ...]
+    ids: frozenset[str] | None
+
+    def missing(self, cells: Iterable[str]) -> list[str]:
+        """Return which of `cells` are not in the notebook; [] where that is not known."""
+        return [] if self.ids is None else [cell for cell in cells if cell not in self.ids]
+
+    def is_cell(self, cell: str, above: Sequence[str]) -> bool:
+        """Whether a run of `cell`, with those cells above it, was one of this cell.
+
+        By the ids where both are known. Without them a copy of the text can't be told from the cell itself; then the
+        agent's cells above it must be the same.
+        """
+        if cell and self.cell:
+            return cell == self.cell
+        return [text for text in above if starts_agent(text)] == [text for text in self.above if starts_agent(text)]
+
+
+async def here(shell: Any, notebook: Notebook | None) -> Here | None:
+    """Return where the running cell stands, None where there is no notebook (a terminal) or its page is gone."""
+    if getattr(shell, "kernel", None) is None:
+        return None
+    own = notebook.own_cell if notebook is not None else None
+    if notebook is None or notebook.proposes_only or own is None:
+        return _executed(shell)
+    try:
+        cells = await notebook.cells()
+    except NotebookError:
+        return None
+    above = [cell for cell in itertools.takewhile(lambda cell: cell.id != own, cells) if _counts(cell)]
+    return Here(
+        own,
+        tuple(cell.source.rstrip() for cell in above),
+        tuple(_label(cell, place) for place, cell in enumerate(above, 1)),
+        frozenset(cell.id for cell in cells),
+    )
+
+
+def _counts(cell: Cell) -> bool:
+    """Whether a cell is one that Run All would run."""
+    return cell.type == "code" and bool(cell.source.strip())
+
+
+def _label(cell: Cell, place: int) -> str:
+    return f"In[{cell.number}]" if cell.number is not None else f"code cell {place}"
+
+
+def _executed(shell: Any) -> Here:
+    """Return what this kernel executed before the running cell."""
+    sources: list[str] = list(shell.history_manager.input_hist_raw)
+    ran = [(number, source.rstrip()) for number, source in enumerate(sources[1:-1], 1) if source.strip()]
+    return Here("", tuple(source for _, source in ran), tuple(f"In[{number}]" for number, _ in ran), None)
+
+
+def changes_above(then: Sequence[str], now: Here) -> list[str]:
+    """Return in words how the code cells above differ from those of `then`; [] where they don't."""
+    if now.ids is None:
+        return _not_executed(then, now.above)
+    changes: list[str] = []
+    matcher = difflib.SequenceMatcher(None, list(then), list(now.above), autojunk=False)
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        both = min(i2 - i1, j2 - j1)
+        changes += [f"{label} above was edited" for label in now.labels[j1 : j1 + both]]
+        changes += [f"{label} above is new" for label in now.labels[j1 + both : j2]]
+        changes += [f"a cell above is gone: {first_line(source, 40)}" for source in then[i1 + both : i2]]
+    return changes
+
+
+def _not_executed(then: Sequence[str], ran: Sequence[str]) -> list[str]:
+    left = iter(ran)
+    for source in then:
+        if source not in left:  # goes on from where the last one was found
+            return [f"a cell above was not run here as it was then: {first_line(source, 40)}"]
+    return []

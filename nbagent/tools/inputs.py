@@ -1,0 +1,367 @@
+"""What one run read of the person's: variables and files, each with the fingerprint that it had before its first use.
+
+From this a later run can be told whether the answer would still stand. Names come from the code that ran and from the
+variable tools, files from what Python opened meanwhile, from texts in the code that name a file, and from the file
+tools. What the run made itself is not among them. Knows nothing of stores or notebooks. Read `Inputs.code`, then
+`differences`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import hashlib
+import importlib.util
+import itertools
+import os
+import shlex
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from nbagent.core.messages import Json
+from nbagent.core.ports import Kernel, Output, Ran
+from nbagent.core.tools import Call, Result, Tool
+from nbagent.tools.fingerprints import SAMPLED, WHOLE, Fingerprint, difference, fingerprint, surface
+from nbagent.tools.opens import heard
+from nbagent.tools.reads import reads
+
+_FILES = 500
+_NAMES = 1_000
+_MATCHES = 2_000
+_TEXT = 1_000
+_END = 1 << 20
+_NOT_DATA = frozenset({"site-packages", "node_modules"})
+_FUNCTIONS = (types.FunctionType, types.MethodType, type)
+_PATHS = ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
+
+
+class Inputs:
+    """Takes down what a run reads. `root` is the person's folder, `own` the notebook's own file in it (may be "").
+
+    `namespace` gives the variables, `plain` makes Python of a cell's source (magics are none).
+    """
+
+    def __init__(
+        self,
+        namespace: Callable[[], Mapping[str, Any]],
+        root: Path,
+        *,
+        own: str = "",
+        plain: Callable[[str], str] = str,
+    ) -> None:
+        self.names: dict[str, Fingerprint] = {}
+        self.listed: dict[str, Fingerprint] = {}
+        self.files: dict[str, Fingerprint] = {}
+        self.listings: dict[tuple[str, str], list[str]] = {}
+        self._namespace, self._plain = namespace, plain
+        self._root = Path(os.path.realpath(root))
+        self._own = Path(own).name
+        self._bound: set[str] = set()
+        self._written: set[str] = set()
+
+    # ── what is read ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def code(self, source: str, *, keeps: bool) -> None:
+        """Take down what code reads, right before it runs; `keeps`: names that it binds stay bound."""
+        found = reads(self._plain(source))
+        space = self._namespace()
+        for name in sorted(found.names):
+            self._name(name, space)
+        for text in found.texts:
+            self._said(text)
+        if keeps:
+            self._bound |= found.bound
+
+    def name(self, name: str) -> None:
+        """Take down a variable that the run looks at."""
+        self._name(name, self._namespace())
+
+    def _name(self, name: str, space: Mapping[str, Any]) -> None:
+        if name in self.names or name in self._bound or name not in space or len(self.names) >= _NAMES:
+            return
+        value = space[name]
+        self.names[name] = fingerprint(name, value, self._root)
+        if type(value) is str or (
+            type(value).__module__.partition(".")[0] == "pathlib" and type(value).__name__ in _PATHS
+        ):
+            self._said(str(value))
+        elif isinstance(value, _FUNCTIONS):
+            for used in _globals_of(value):
+                self._name(used, space)
+
+    def listing(self, pattern: str = "*", limit: int = 200) -> None:
+        """Take down what a listing of the variables tells: their types, sizes and small values."""
+        space = self._namespace()
+        names = [name for name in space if fnmatch.fnmatchcase(name, pattern)][-max(1, limit) :]
+        for name in names:
+            if name not in self.listed and name not in self._bound:
+                self.listed[name] = surface(name, space[name])
+
+    def file(self, path: str, *, asked: bool = False) -> None:
+        """Take down a file that the run reads; `asked`: by its name, so that a notebook counts too."""
+        if (name := self._inside(path, asked=asked)) is None or name in self.files or name in self._written:
+            return
+        if len(self.files) < _FILES and (self._root / name).is_file():
+            self.files[name] = of_file(self._root / name)
+
+    def matches(self, folder: str, pattern: str) -> None:
+        """Take down which files a folder holds whose names match."""
+        start, rest = _split(folder, pattern)
+        name = self._folder(start)
+        if name is not None and (name, rest) not in self.listings and len(self.listings) < _FILES:
+            self.listings[name, rest] = _matching(self._root, name, rest)
+
+    def written(self, path: str) -> None:
+        """Take down that the run makes a file itself."""
+        if (name := self._inside(path, asked=True)) is not None and name not in self.files:
+            self._written.add(name)
+
+    def heard(self, what: str, path: str, pattern: str) -> None:
+        """Take what Python does with a file (see `opens.heard`)."""
+        if what == "write":
+            self.written(path)
+        elif what == "glob":
+            self.matches(path, pattern)
+        else:
+            self.file(path)
+
+    def _said(self, text: str) -> None:
+        """A text may name a file, or a folder of files that a library reads in its own way."""
+        if not 0 < len(text) <= _TEXT or "\n" in text or "\0" in text:
+            return
+        if any(sign in text for sign in "*?["):
+            self.matches(".", text)
+            return
+        self.file(text, asked=True)
+        if ("/" in text or os.sep in text) and (name := self._folder(text)) not in {None, "."}:
+            self.matches(str(self._root / str(name)), "**/*")
+            for found in self.listings.get((str(name), "**/*"), ()):
+                self.file(str(self._root / found))
+
+    def words(self, command: str) -> None:
+        """Take down the files that a shell command names."""
+        try:
+            words = shlex.split(command, comments=True)
+        except ValueError:
+            words = command.split()
+        for word in words:
+            self._said(word.lstrip("<>"))
+
+    def _inside(self, path: str, *, asked: bool) -> str | None:
+        """Return the file's path relative to the root, None where it is none of the person's data."""
+        name = _relative(self._root, path)
+        if name is None or name == ".":
+            return None
+        place = Path(name)
+        if "__pycache__" in place.parts:
+            try:
+                place = Path(importlib.util.source_from_cache(name))
+            except ValueError:
+                return None
+        if any(part.startswith(".") or part in _NOT_DATA for part in place.parts):
+            return None
+        if place.suffix == ".ipynb" and (not asked or place.name == self._own):
+            return None
+        return place.as_posix()
+
+    def _folder(self, path: str) -> str | None:
+        name = _relative(self._root, path)
+        if name is None or not (self._root / name).is_dir():
+            return None
+        return None if any(part.startswith(".") and part != "." for part in Path(name).parts) else name
+
+    # ── what is kept ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def to_json(self) -> Json:
+        """Return what was read as a JSON object; call it when the run is over: files that came up meanwhile are its own."""
+        for (folder, pattern), names in self.listings.items():
+            self._written.update(set(_matching(self._root, folder, pattern)) - set(names))
+        return {
+            "names": {name: found.to_json() for name, found in self.names.items()},
+            "listed": {name: found.to_json() for name, found in self.listed.items() if name not in self.names},
+            "files": {name: found.to_json() for name, found in self.files.items()},
+            "listings": [[folder, pattern, names] for (folder, pattern), names in self.listings.items()],
+            "written": sorted(self._written)[:_MATCHES],
+        }
+
+
+def differences(kept: Json, namespace: Mapping[str, Any], root: Path) -> list[str]:
+    """Return in words what of `kept` (`Inputs.to_json`) is different now, variables first; [] where nothing is.
+
+    Raises KeyError, TypeError or ValueError where `kept` is no such object.
+    """
+    root = Path(os.path.realpath(root))
+    told: list[str] = []
+    for table in ("names", "listed"):
+        for name, data in kept[table].items():
+            then = Fingerprint.from_json(data)
+            if name not in namespace:
+                told.append(f"{name} does not exist now")
+            else:
+                value = namespace[name]
+                now = fingerprint(name, value, root) if table == "names" else surface(name, value)
+                told.append(difference(name, then, now))
+    written = set(kept["written"])
+    for name, data in kept["files"].items():
+        told.append(_file_difference(name, Fingerprint.from_json(data), root / name))
+    for folder, pattern, names in kept["listings"]:
+        now = set(_matching(root, folder, pattern))
+        told += [f"{name} is new" for name in sorted(now - set(names) - written)]
+        told += [f"{name} is gone" for name in sorted(set(names) - now - written)]
+    return list(dict.fromkeys(text for text in told if text))
+
+
+def weak(kept: Json) -> list[str]:
+    """Return which of `kept` were compared in part only, each with what that means."""
+    return [
+        f"{name}: {found['weak']}"
+        for table in ("names", "files")
+        for name, found in kept[table].items()
+        if found["weak"]
+    ]
+
+
+def _file_difference(name: str, then: Fingerprint, path: Path) -> str:
+    if not path.is_file():
+        return f"{name} is gone"
+    now = of_file(path)
+    if then.digest == now.digest:
+        return ""
+    before, after = then.facets.get("bytes", 0), now.facets.get("bytes", 0)
+    return f"{name} changed" + (f": {before:,} bytes then, {after:,} now" if before != after else "")
+
+
+def of_file(path: Path) -> Fingerprint:
+    """Return the fingerprint of a file: its content; of a very large one size, time, head and tail."""
+    made = hashlib.blake2b(digest_size=16)
+    size, partly = 0, ""
+    try:
+        with path.open("rb") as file:
+            stat = os.fstat(file.fileno())
+            size = stat.st_size
+            if size <= WHOLE:
+                while data := file.read(_END):
+                    made.update(data)
+            else:
+                partly = SAMPLED
+                made.update(f"{size} {stat.st_mtime_ns}".encode())
+                made.update(file.read(_END))
+                file.seek(-_END, os.SEEK_END)
+                made.update(file.read(_END))
+    except OSError as error:
+        made.update(f"{error.errno}".encode())
+    return Fingerprint("file", made.hexdigest(), {"bytes": size}, weak=partly)
+
+
+def _relative(root: Path, path: str) -> str | None:
+    """Return a path relative to the root, None where it is outside: links in the folder count as what they are called."""
+    whole = os.path.abspath(path)  # noqa: PTH100  (without following links)
+    for base in (root, Path(os.path.realpath(root))):
+        if Path(whole).is_relative_to(base):
+            return Path(whole).relative_to(base).as_posix()
+    real = Path(os.path.realpath(whole))
+    return real.relative_to(root).as_posix() if real.is_relative_to(root) else None
+
+
+def _split(folder: str, pattern: str) -> tuple[str, str]:
+    """Return the folder that a pattern begins in, and the part of it that has wildcards."""
+    parts = Path(folder, pattern).parts
+    first = next((n for n, part in enumerate(parts) if any(sign in part for sign in "*?[")), len(parts) - 1)
+    return os.path.join(*parts[:first]) if first > 0 else ".", "/".join(parts[first:])  # noqa: PTH118  (parts of any form)
+
+
+def _matching(root: Path, folder: str, pattern: str) -> list[str]:
+    """Return the files that match, relative to the root, hidden ones and notebooks left out: those are not the data."""
+    try:
+        found = itertools.islice((root / folder).glob(pattern), _MATCHES)
+        names = [path.relative_to(root) for path in found]
+    except (OSError, ValueError, NotImplementedError, IndexError):
+        return []
+    return sorted(name.as_posix() for name in names if name.suffix != ".ipynb" and not _hidden(name.parts))
+
+
+def _hidden(parts: Iterable[str]) -> bool:
+    return any(part.startswith(".") or part == "__pycache__" or part in _NOT_DATA for part in parts)
+
+
+def _globals_of(value: Any) -> Iterator[str]:
+    """Names of variables that a function or class of the person's uses when it is called."""
+    if type(value) is types.MethodType:
+        value = value.__func__
+    if type(value) is types.FunctionType:
+        if value.__module__ == "__main__":
+            yield from _names_in(value.__code__)
+    elif isinstance(value, type) and type.__getattribute__(value, "__module__") == "__main__":
+        for inside in type.__getattribute__(value, "__dict__").values():
+            if type(inside) is types.FunctionType:
+                yield from _names_in(inside.__code__)
+
+
+def _names_in(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if type(constant) is types.CodeType:
+            yield from _names_in(constant)
+
+
+# ── where it is read ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class NotingKernel:
+    """A kernel whose code is looked at before it runs, and whose files are heard while it runs."""
+
+    def __init__(self, kernel: Kernel, inputs: Inputs) -> None:
+        self._kernel, self._inputs = kernel, inputs
+
+    def namespace(self) -> Mapping[str, Any]:
+        """See `Kernel.namespace`."""
+        return self._kernel.namespace()
+
+    async def run(self, code: str, *, emit: Callable[[Output], None], timeout: float | None) -> Ran:
+        """See `Kernel.run`."""
+        self._inputs.code(code, keeps=True)
+        with heard(self._inputs.heard):
+            return await self._kernel.run(code, emit=emit, timeout=timeout)
+
+    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
+        """See `Kernel.scratch`."""
+        self._inputs.code(code, keeps=False)
+        with heard(self._inputs.heard):
+            return await self._kernel.scratch(code, timeout=timeout)
+
+
+def watched(tool: Tool, inputs: Inputs) -> Tool:
+    """Return `tool` with what its calls read taken down."""
+
+    async def function(call: Call, **given: Any) -> Result:
+        _before(tool.name, given, inputs)
+        result = Result.of(await tool.function(call, **given))
+        if tool.name == "grep":
+            for line in "\n".join(str(block.get("text", "")) for block in result.content).splitlines():
+                inputs.file(line.partition(":")[0])
+        return result
+
+    return dataclasses.replace(tool, function=function)
+
+
+def _before(name: str, given: Json, inputs: Inputs) -> None:
+    match name:
+        case "inspect_variable":
+            inputs.name(str(given["name"]))
+        case "list_variables":
+            inputs.listing(str(given["pattern"]), int(given["limit"]))
+        case "read_file" | "edit_file":
+            inputs.file(str(given["path"]), asked=True)
+        case "write_file":
+            inputs.written(str(given["path"]))
+        case "glob":
+            inputs.matches(str(given["folder"]), str(given["pattern"]))
+        case "grep":
+            inputs.file(str(given["folder"]), asked=True)
+            inputs.matches(str(given["folder"]), "**/*")
+        case "shell":
+            inputs.words(str(given["command"]))
+        case _:
+            pass

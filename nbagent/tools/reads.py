@@ -1,0 +1,261 @@
+"""What a piece of code reads of the person's: names that it loads before it binds them, and texts that may name files.
+
+A look at the syntax tree only; nothing is run. Where order can't be told (functions, branches) a name counts as read:
+to ask once too often is better than to take an old answer for a new one. Read `reads`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_SPEAKING = frozenset({
+    "eval", "exec", "query", "sql", "execute", "run_line_magic", "run_cell_magic", "system", "getoutput", "getattr",
+})  # fmt: skip
+"""Calls whose texts are code of some kind, in which names of variables may stand."""
+
+_NAMESPACES = frozenset({"globals", "locals", "vars"})
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What code reads (`names`), which names are its own afterwards (`bound`), and its literal texts (`texts`)."""
+
+    names: frozenset[str] = frozenset()
+    bound: frozenset[str] = frozenset()
+    texts: tuple[str, ...] = ()
+
+
+def reads(code: str) -> Reads:
+    """Return what `code` reads; nothing of code that is no Python: it fails before it reads anything."""
+    try:
+        tree = ast.parse(code)
+        walk = _Walk()
+        walk.body(tree.body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Reads()
+    return Reads(frozenset(walk.loaded | (walk.later - walk.stored)), frozenset(walk.stored), tuple(walk.texts))
+
+
+class _Walk(ast.NodeVisitor):
+    """Goes through code in the order in which it runs. `bound` are the names that are its own at this point."""
+
+    def __init__(self) -> None:
+        self.loaded: set[str] = set()
+        self.later: set[str] = set()
+        self.bound: set[str] = set()
+        self.stored: set[str] = set()
+        self.texts: list[str] = []
+        self._scopes: list[set[str]] = []
+        self._deferred = 0
+
+    def body(self, nodes: Iterable[ast.AST]) -> None:
+        """Go through nodes one after the other."""
+        for node in nodes:
+            self.visit(node)
+
+    def _load(self, name: str) -> None:
+        if name in self.bound or any(name in scope for scope in self._scopes):
+            return
+        (self.later if self._deferred else self.loaded).add(name)
+
+    def _bind(self, name: str) -> None:
+        if self._scopes:
+            self._scopes[-1].add(name)
+        else:
+            self.bound.add(name)
+            self.stored.add(name)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self._load(node.id)
+        else:
+            self._bind(node.id)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, str):
+            self.texts.append(node.value)
+
+    # statements whose parts stand in another order than they run
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.visit(node.value)
+        self.body(node.targets)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+            self.visit(node.target)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.visit(node.value)
+        if isinstance(node.target, ast.Name):
+            self._load(node.target.id)
+        self.visit(node.target)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
+        self.visit(node.value)
+        self.visit(node.target)
+
+    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
+        self.visit(node.iter)
+        self.visit(node.target)
+        self.body([*node.body, *node.orelse])
+
+    visit_AsyncFor = visit_For  # noqa: N815  (named by ast)
+
+    def visit_If(self, node: ast.If) -> None:
+        self.visit(node.test)
+        self._either(node.body, node.orelse)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.visit(node.test)
+        self._either([node.body], [node.orelse])
+
+    def visit_While(self, node: ast.While) -> None:
+        self.visit(node.test)
+        self._either(node.body, node.orelse)
+
+    def _either(self, one: Iterable[ast.AST], other: Iterable[ast.AST]) -> None:
+        """Only what both branches bind is certainly bound afterwards."""
+        before = set(self.bound)
+        self.body(one)
+        after, self.bound = self.bound, set(before)
+        self.body(other)
+        self.bound &= after
+
+    # scopes of their own
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.body(node.decorator_list)
+        self._arguments(node.args)
+        self._bind(node.name)
+        self._function(node.args, node.body)
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  (named by ast)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self._arguments(node.args)
+        self._function(node.args, [node.body])
+
+    def _arguments(self, args: ast.arguments) -> None:
+        self.body([*args.defaults, *(default for default in args.kw_defaults if default is not None)])
+
+    def _function(self, args: ast.arguments, body: list[ast.AST] | list[ast.stmt]) -> None:
+        names = {arg.arg for arg in _all_arguments(args)}
+        outside = {name for node in body for name in _declared(node)}
+        local = names | ({name for node in body for name in _stored(node)} - outside)
+        if not self._scopes:
+            self.stored |= outside
+        self._deferred += 1
+        self._scopes.append(local)
+        self.body(body)
+        self._scopes.pop()
+        self._deferred -= 1
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.body([*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)])
+        self._scopes.append(set())
+        self.body(node.body)
+        self._scopes.pop()
+        self._bind(node.name)
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
+        self._comprehension(node.generators, [node.elt])
+
+    visit_SetComp = visit_ListComp  # noqa: N815  (named by ast)
+    visit_GeneratorExp = visit_ListComp  # noqa: N815  (named by ast)
+
+    def visit_DictComp(self, node: ast.DictComp) -> None:
+        self._comprehension(node.generators, [node.key, node.value])
+
+    def _comprehension(self, generators: list[ast.comprehension], made: list[ast.expr]) -> None:
+        self.visit(generators[0].iter)
+        self._scopes.append(set())
+        for place, generator in enumerate(generators):
+            if place:
+                self.visit(generator.iter)
+            self.body([generator.target, *generator.ifs])
+        self.body(made)
+        self._scopes.pop()
+
+    # other ways to bind a name, and to say one in a text
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for alias in node.names:
+            self._bind(alias.asname or alias.name.partition(".")[0])
+
+    visit_ImportFrom = visit_Import  # noqa: N815  (named by ast)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        if node.type is not None:
+            self.visit(node.type)
+        if node.name:
+            self._bind(node.name)
+        self.body(node.body)
+
+    def visit_MatchAs(self, node: ast.MatchAs) -> None:
+        self.generic_visit(node)
+        if node.name:
+            self._bind(node.name)
+
+    def visit_MatchStar(self, node: ast.MatchStar) -> None:
+        if node.name:
+            self._bind(node.name)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self.generic_visit(node)
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called in _SPEAKING:
+            for given in (*node.args, *(keyword.value for keyword in node.keywords)):
+                self._said(given)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        owner = node.value
+        called = getattr(owner.func, "id", "") if isinstance(owner, ast.Call) else getattr(owner, "attr", "")
+        if called in _NAMESPACES or called == "user_ns":
+            self._said(node.slice)
+        texts = len(self.texts)
+        self.visit(node.slice)
+        del self.texts[texts:]  # the label of a column is no file
+        self.visit(owner)
+        if isinstance(node.ctx, ast.Store) and isinstance(owner, ast.Name):
+            self._load(owner.id)
+
+    def _said(self, node: ast.AST) -> None:
+        for part in ast.walk(node):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                for name in _IDENTIFIER.findall(part.value):
+                    self._load(name)
+
+
+def _all_arguments(args: ast.arguments) -> Iterator[ast.arg]:
+    yield from (*args.posonlyargs, *args.args, *args.kwonlyargs)
+    yield from (arg for arg in (args.vararg, args.kwarg) if arg is not None)
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    """Names that a function's body binds for itself; functions in it have their own."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+        yield node.id
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+        yield node.name
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+        return
+    elif isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _stored(child)
+
+
+def _declared(node: ast.AST) -> Iterator[str]:
+    """Names that a function's body declares global."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Global):
+            yield from part.names
