@@ -230,7 +230,7 @@ def _changed(notebook: NotebookText, was: CellText, now: Json) -> str:
         if "\r\n" in joined(old_source) and "\n" not in joined(old_source).replace("\r\n", ""):
             source = source.replace("\n", "\r\n")
         text = put(text, "source", _source(source, as_lines=isinstance(old_source, list)), style, margin)
-    if now.get("outputs") != was.raw.get("outputs"):
+    if not _same(now.get("outputs"), was.raw.get("outputs")):
         text = put(text, "outputs", _outputs(now["outputs"], as_lines=style.lines), style, margin)
     if now.get("execution_count") != was.raw.get("execution_count"):
         text = put(text, "execution_count", now["execution_count"], style, margin)
@@ -273,11 +273,24 @@ def _output(output: Json) -> Json:
         return {**output, "text": joined(output.get("text")).splitlines(keepends=True)}
     if isinstance(data := output.get("data"), dict):
         split = {
-            mime: value.splitlines(keepends=True) if isinstance(value, str) and not _is_json(mime) else value
+            mime: value if _is_json(mime) or not _is_text(value) else joined(value).splitlines(keepends=True)
             for mime, value in data.items()
         }
         return {**output, "data": split}
     return dict(output)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(line, str) for line in value))
+
+
+def _same(outputs: Sequence[Json] | None, others: Sequence[Json] | None) -> bool:
+    """Whether outputs are the same, however their texts are stored and their keys ordered."""
+    if outputs is None or others is None:
+        return outputs is others
+    return len(outputs) == len(others) and all(
+        _output(one) == _output(other) for one, other in zip(outputs, others, strict=True)
+    )
 
 
 def _is_json(mime: str) -> bool:

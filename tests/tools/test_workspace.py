@@ -99,7 +99,7 @@ async def test_a_notebook_is_read_as_cells_without_its_images(call, root):
 )
 async def test_a_broken_notebook_is_one_sentence(call, root, content):
     (root / "n.ipynb").write_bytes(content)
-    with pytest.raises(ToolError, match="not a readable notebook"):
+    with pytest.raises(ToolError, match=r"n\.ipynb.{5,200}\Z"):
         await call("read_file", path="n.ipynb")
 
 
@@ -153,17 +153,54 @@ async def test_any_one_edit_is_exact(call, root, before, old, new, after):
     text = before + old + after
     if text.count(old) != 1:
         return
+    if 0 < text.count("\n") == text.count("\r\n"):  # a file of CRLF lines gets no others
+        new = new.replace("\r\n", "\n").replace("\n", "\r\n")
     (root / "f").write_bytes(text.encode())
     await call("edit_file", path="f", old_text=old, new_text=new)
     assert (root / "f").read_bytes() == (before + new + after).encode()
 
 
-async def test_a_notebook_is_not_written_as_a_file(call, root):
-    (root / "n.ipynb").write_text("{}")
-    for name, arguments in (("write_file", {"content": "x"}), ("edit_file", {"old_text": "{", "new_text": "x"})):
-        with pytest.raises(ToolError, match="use add_cell and edit_cell"):
-            await call(name, path="n.ipynb", **arguments)
-    assert (root / "n.ipynb").read_text() == "{}"
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "code", "execution_count": 1, "id": "a", "metadata": {}, "source": ["x = 1\n", "x"],
+         "outputs": [{"output_type": "stream", "name": "stdout", "text": ["1\n"]}]},
+        {"cell_type": "markdown", "id": "b", "metadata": {}, "source": "the value of x"},
+    ],
+    "metadata": {}, "nbformat": 4, "nbformat_minor": 5,
+}  # fmt: skip
+
+
+async def test_in_a_notebook_the_source_of_a_cell_is_edited_and_its_old_output_marked(call, root):
+    (root / "n.ipynb").write_text(json.dumps(NOTEBOOK, indent=2))
+    said = await call.text("edit_file", path="n.ipynb", old_text="x = 1", new_text="x = 2")
+    assert "cell 1" in said
+    assert "Nothing was run" in said
+    after = json.loads((root / "n.ipynb").read_text())
+    assert after["cells"][0]["source"] == ["x = 2\n", "x"]
+    assert after["cells"][0]["metadata"]["nbagent"]["stale"] is True
+    assert after["cells"][0]["outputs"][1:] == NOTEBOOK["cells"][0]["outputs"]
+    assert after["cells"][1] == NOTEBOOK["cells"][1]
+    for old, words in (("cell_type", "in no cell"), ("x", "3 times"), ("", "empty")):
+        with pytest.raises(ToolError, match=words):
+            await call("edit_file", path="n.ipynb", old_text=old, new_text="y")
+    await call("edit_file", path="n.ipynb", old_text="x", new_text="y", replace_all=True)
+    assert json.loads((root / "n.ipynb").read_text())["cells"][1]["source"] == "the value of y"
+
+
+async def test_a_whole_notebook_is_written_only_if_it_is_one(call, root):
+    said = await call.text("write_file", path="new.ipynb", content=json.dumps(NOTEBOOK))
+    assert said == "wrote new.ipynb: 2 cells"
+    for content, words in (
+        ("x = 1", "is not JSON.*nbformat JSON"),
+        ("{}", "no nbformat"),
+        (json.dumps({**NOTEBOOK, "cells": [{"cell_type": "code", "source": "x"}]}), "no valid notebook"),
+    ):
+        with pytest.raises(ToolError, match=words):
+            await call("write_file", path="new.ipynb", content=content)
+        with pytest.raises(ToolError, match=words):
+            await call("write_file", path="other.IPYNB", content=content)
+    assert json.loads((root / "new.ipynb").read_text()) == NOTEBOOK
+    assert not (root / "other.IPYNB").exists()
 
 
 async def test_half_a_surrogate_is_written_as_a_mark(call, root):
