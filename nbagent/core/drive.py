@@ -8,6 +8,7 @@ is made here.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
@@ -71,8 +72,11 @@ async def _end(task: asyncio.Task[None]) -> None:
 
 
 async def _consume(events: AsyncGenerator[Event], last: _Last) -> None:
+    pid = os.getpid()
     async with aclosing(events):
         async for event in events:
+            if os.getpid() != pid:  # a tool forked and its child came back: it must not go on as a second agent
+                os._exit(0)
             last.take(event)
 
 

@@ -87,7 +87,7 @@ def end_processes(since: float) -> None:
     if not hasattr(os, "getpgid"):
         return
     try:
-        import psutil  # noqa: PLC0415  (comes with ipykernel; needed only here)
+        import psutil  # comes with ipykernel; needed only here
     except ImportError:
         return
     group, own = os.getpgrp(), os.getpid()
