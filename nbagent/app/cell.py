@@ -9,25 +9,30 @@ import asyncio
 import difflib
 import fnmatch
 import logging
-import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.consent import before_run, consented
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
+from nbagent.app.forks import fork, past_of
+from nbagent.app.keeping import Keeper
 from nbagent.app.options import parse
 from nbagent.app.place import Place, Reins, find_place
+from nbagent.app.recording import Recording
+from nbagent.app.replay import Asked, Shown, offer, why_failed
+from nbagent.app.takeback import show_desk
 from nbagent.config import Settings
 from nbagent.core.drive import drive
 from nbagent.core.errors import ConfigError
 from nbagent.core.events import Noted, Reason, RunEnded
 from nbagent.core.loop import run
 from nbagent.core.policy import Policy
-from nbagent.core.ports import Model, Notebook
+from nbagent.core.ports import Kernel, Model, Notebook
 from nbagent.core.run import Agent, Stop
 from nbagent.core.tools import Tool, Toolset
+from nbagent.jupyter.figures import with_figures
 from nbagent.models import open_model
 from nbagent.models.catalog import DEFAULT_MODEL
 from nbagent.tools import control, python, shell, variables, workspace
@@ -42,21 +47,30 @@ EMPTY = "Write what the agent should do below the %%agent line, e.g. “Plot sal
 OTHER_TOOLS = (
     "A new session began, because the tools are not those of the last one; it does not know what was said there."
 )
+TAKING_BACK = "A run is being taken back right now. Run this cell again when that is done."
 RUNNING = "An agent is running in this kernel already. Wait for it, or stop it first; one run at a time."
 
 
-async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
-    """Run what the person wrote and return the answer.
+Compose = Callable[[Notebook | None, str], Awaitable[tuple[str, str]]]
+"""Makes the prompt of a run where it takes place, of the person's words: what people read, and what the model is told more."""
 
-    Raises ConfigError for what they must change first, and RunFailed where the run could not finish.
+
+async def run_agent_cell(extension: Extension, line: str, body: str, compose: Compose | None = None) -> Answer:
+    """Run what the person wrote and return the answer; `compose` may make a prompt of it, of the notebook that is there.
+
+    Raises ConfigError for what they must change first, RunFailed where the run could not finish, and what `compose` does.
     """
     options, first = parse(line)
     prompt = "\n".join(text for text in (first, body.strip()) if text)
-    if not prompt:
+    if not prompt and compose is None:
         raise ConfigError(EMPTY)
     if extension.stop is not None:
         raise ConfigError(RUNNING)
-    new, out = bool(options.pop("new", False)), str(options.pop("out", ""))
+    if extension.undo.lock.locked():
+        raise ConfigError(TAKING_BACK)
+    extension.wanted_again(options)
+    given = dict(options)
+    new, out, _ = bool(options.pop("new", False)), str(options.pop("out", "")), options.pop("again", None)
     settings = extension.settings(options)
     settings.limits()
     settings.policy()
@@ -70,9 +84,16 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
         reins = Reins(stop.now, stop.spare, lambda: stop.now(Reason.CELL_GONE), extension.later, settings.cell_timeout)
         async with find_place(extension.shell, reins, extension.refusals) as place:
             extension.approver = place.approver
+            place.notebook = place.notebook or extension.file
             try:
-                settings = await consented(extension, settings, place)
-                ended = await _run(extension, settings, place, prompt, stop=stop, new=new)
+                prompt, more = (prompt, "") if compose is None else await compose(place.notebook, prompt)
+                asked = Asked.of(f"{prompt}\n{more}".strip(), given, settings.mode, again=compose is not None)
+                if (shown := await offer(extension, place, settings, asked)) is None:
+                    ended = await _kept_run(extension, settings, place, prompt, asked, more=more, stop=stop, new=new)
+                else:
+                    ended, extension.answer = shown.ended, _shown_answer(shown)
+                if place.patient:
+                    show_desk(extension)
             finally:
                 await place.finish(number)
             alone = not place.approver.present  # asked before the place closes: then nobody is there any more
@@ -86,15 +107,44 @@ async def run_agent_cell(extension: Extension, line: str, body: str) -> Answer:
         stopping = set(Reason) - {Reason.END_TURN}
     if ended.reason in stopping:
         raise RunFailed(ended.sentence)
+    if shown is not None and shown.fails:
+        raise RunFailed(why_failed(shown.stale))
     extension.number.give(extension.answer)
     return extension.answer
 
 
-async def _run(
-    extension: Extension, settings: Settings, place: Place, prompt: str, *, stop: Stop, new: bool
+def _shown_answer(shown: Shown) -> Answer:
+    return Answer.of(shown.ended, shown.session, replayed=True, stale=shown.stale, weak=shown.weak)
+
+
+async def _kept_run(
+    extension: Extension, settings: Settings, place: Place, prompt: str, asked: Asked, *, more: str, stop: Stop, new: bool
 ) -> RunEnded:
-    make = _tools(extension, place.notebook, None if place.patient else settings.cell_timeout)
+    """Run, and keep the run if it finishes, so that the cell can be run again for nothing."""
+    keeper = Keeper(extension, place, asked)
+    place.view = keeper.view
+    settings = await consented(extension, settings, place)
+    with extension.undo.recording(prompt, place.notebook, keeper.kernel) as record:
+        ended = await _run(extension, settings, place, prompt, keeper, record, more=more, stop=stop, new=new)
+    await keeper.end(ended)
+    return ended
+
+
+async def _run(
+    extension: Extension,
+    settings: Settings,
+    place: Place,
+    prompt: str,
+    keeper: Keeper,
+    record: Recording,
+    *,
+    more: str,
+    stop: Stop,
+    new: bool,
+) -> RunEnded:
+    make = _tools(extension, record.notebook, None if place.patient else settings.cell_timeout)
     conversation = _conversation(extension, settings, make, place, new=new)
+    keeper.begin(conversation)
     gate, ledger = settings.policy(conversation.kept), Ledger()
     allowed, said = extension.refusals.begin()
     for rule in allowed:
@@ -102,7 +152,10 @@ async def _run(
     agent = Agent(
         model=_model(settings),
         tools=Toolset(
-            capped(tool, conversation.results) for tool in make(conversation.results, conversation.seen, ledger)
+            capped(tool, conversation.results)
+            for tool in record.tools(
+                keeper.tools(make(conversation.results, conversation.seen, ledger, record.kernel)), extension.tools
+            )
         ),
         gate=gate,
         approver=place.approver,
@@ -111,8 +164,8 @@ async def _run(
         closing=lambda: ledger.closing(conversation.seen.listing or ()),
     )
     _tell_of_idle_rules(gate, agent.tools, place)
-    blocks = await conversation.opening(prompt, place.notebook, settings.mode, said)
-    events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=f"run-{secrets.token_hex(4)}")
+    blocks = await conversation.opening("\n\n".join(filter(None, (prompt, more))), place.notebook, settings.mode, said)
+    events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=record.run)
     ended = await drive(events, place.view.show, agent=agent, session=conversation.session, stop=stop)
     extension.answer = Answer.of(ended, conversation.session.id)
     await conversation.learn(place.notebook, ended.cells)
@@ -133,16 +186,20 @@ def _tell_of_idle_rules(gate: Policy, tools: Toolset, place: Place) -> None:
 
 
 class _Make(Protocol):
-    """Makes the tools of a run; without `seen` and `ledger` only to tell which there are."""
+    """Makes the tools of a run; without `seen`, `ledger` and the kernel that they work `on` only to tell which there are."""
 
-    def __call__(self, results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None) -> list[Tool]: ...
+    def __call__(
+        self, results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
+    ) -> list[Tool]: ...
 
 
 def _tools(extension: Extension, notebook: Notebook | None, timeout: float | None) -> _Make:
     """Return what makes the tools of a run: those of the kernel, the notebook if there is one, the folder, the person's own."""
 
-    def make(results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None) -> list[Tool]:
-        kernel = extension.kernel
+    def make(
+        results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
+    ) -> list[Tool]:
+        kernel = on or extension.kernel
         tools = [
             *variables.tools(kernel),
             *python.tools(kernel, timeout=timeout),
@@ -153,12 +210,12 @@ def _tools(extension: Extension, notebook: Notebook | None, timeout: float | Non
                 if notebook is not None
                 else ()
             ),
-            *workspace.tools(extension.folder),
+            *workspace.tools(extension.folder, notebook),
             *shell.tools(extension.folder),
             *control.tools(results),
         ]
         own = {tool.name for tool in extension.tools}
-        return [tool for tool in tools if tool.name not in own] + extension.tools
+        return [tool for tool in tools if tool.name not in own] + [with_figures(tool) for tool in extension.tools]
 
     return make
 
@@ -171,17 +228,24 @@ def _conversation(
     *,
     new: bool,
 ) -> Conversation:
-    """Go on with this notebook's conversation, or begin one: asked to, none yet, or other tools than it was begun with."""
+    """Go on with this notebook's conversation, or from before this cell's last run; or begin one.
+
+    One begins where it is asked for, where there is none yet, and where the tools are others than it was begun with.
+    """
     path = place.notebook.path if place.notebook is not None else ""
     found = extension.conversations.get(place.document)
     if found is not None:
         found.rename(path)
     changed = found is not None and found.session.tools != Toolset(make(found.results)).params()
-    if changed and not new:
-        place.view.show(before_run(Noted, text=OTHER_TOOLS, level="info"))
-    if new or found is None or changed:
+    if not new and (past := past_of(extension, place)) is not None:
+        found, said = fork(past, settings, make, extension.folder, path)
+        if said:
+            place.view.show(before_run(Noted, text=said, level="info"))
+    elif new or found is None or changed:
+        if changed and not new:
+            place.view.show(before_run(Noted, text=OTHER_TOOLS, level="info"))
         found = Conversation.begin(settings, make, extension.folder, path)
-        extension.conversations[place.document] = found
+    extension.conversations[place.document] = found
     extension.last = found
     return found
 

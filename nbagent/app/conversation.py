@@ -10,16 +10,23 @@ from pathlib import Path
 from nbagent.config import Settings
 from nbagent.core.context import NotebookMemory
 from nbagent.core.errors import NotebookError
-from nbagent.core.messages import Block, text_block
+from nbagent.core.messages import Block, Json, text_block
 from nbagent.core.policy import Mode, Rule
 from nbagent.core.ports import Cell, Notebook
 from nbagent.core.session import Session
 from nbagent.core.tools import Tool, Toolset
 from nbagent.extend.sessions import FOLDER, JsonlStore, new_session_id
 from nbagent.prompt import compose
+from nbagent.tools.cells import error_of
 from nbagent.tools.results import ResultStore, clip, output_blocks
+from nbagent.tools.seen import Seen
 
 _log = logging.getLogger("nbagent")
+
+PROPOSES = (
+    "This front end does not let you reach the notebook. The cells below are what ran in this kernel so far. A cell that "
+    "you add or edit is only proposed to the person, and does not run: to compute something yourself use run_python."
+)
 
 _OUTPUTS_READ = 30
 _OUTPUT_CHARS = 1_000
@@ -35,13 +42,22 @@ class Conversation:
     kept: list[Rule] = field(default_factory=list[Rule])
     results: ResultStore = field(default_factory=ResultStore)
     memory: NotebookMemory = field(default_factory=NotebookMemory)
+    seen: Seen = field(default_factory=Seen)
     told_mode: Mode = Mode.DEFAULT
+    new_name: str = ""
+    began: dict[str, int] = field(default_factory=dict[str, int])
+    """Of each cell whose last run here is finished: the first message of that run (see forks.py)."""
 
     @classmethod
     def begin(
-        cls, settings: Settings, tools: Callable[[ResultStore], list[Tool]], folder: Path, notebook: str
+        cls,
+        settings: Settings,
+        tools: Callable[[ResultStore], list[Tool]],
+        folder: Path,
+        notebook: str,
+        **about: Json,
     ) -> Conversation:
-        """Begin a session; its system prompt and tools are fixed from here on."""
+        """Begin a session; its system prompt and tools are fixed from here on. `about` goes into its first record."""
         results = ResultStore()
         session_id = new_session_id()
         store = JsonlStore(folder / FOLDER / f"{session_id}.jsonl")
@@ -50,18 +66,33 @@ class Conversation:
             system=compose(settings.prompt, settings.system_append),
             tools=Toolset(tools(results)).params(),
             store=store,
-            about={"notebook": notebook},
+            about={"notebook": notebook, **about},
         )
         return cls(session, store, notebook, results=results)
 
-    async def opening(self, prompt: str, notebook: Notebook | None, mode: Mode) -> list[Block]:
-        """Return the blocks of a new prompt: what changed in the notebook and in the mode, then the prompt itself."""
-        news: list[str] = []
+    def rename(self, path: str) -> None:
+        """Go on in the same notebook under the path that it has now."""
+        if path != self.notebook:
+            self.new_name, self.notebook = path, path
+
+    async def opening(
+        self, prompt: str, notebook: Notebook | None, mode: Mode, said: Sequence[str] = ()
+    ) -> list[Block]:
+        """Return the blocks of a new prompt: what changed in the notebook and in the mode, then the prompt itself.
+
+        `said` is what the person said of the last run's refused calls.
+        """
+        news: list[str] = list(said)
+        if notebook is not None and notebook.proposes_only:
+            news.append(PROPOSES)
         if notebook is not None:
             try:
                 news.append(await self._notebook_news(notebook))
             except NotebookError as error:
                 news.append(f"The notebook can't be read now: {error}")
+        if self.new_name:
+            news.append(f"The notebook was renamed: it is {self.new_name} now.")
+            self.new_name = ""
         if mode is not self.told_mode:
             news.append(f"The permission mode is now {mode}.")
             self.told_mode = mode
@@ -82,8 +113,11 @@ class Conversation:
         cells = await notebook.cells()
         own = notebook.own_cell
         with_outputs = [c for c in self.memory.unknown(cells, own) if _has_outputs(c)]
-        outputs = {c.id: _output_text(await notebook.read(c.id)) for c in with_outputs[-_OUTPUTS_READ:]}
-        return self.memory.news(notebook.path, cells, outputs, own)
+        newest = sorted(with_outputs, key=lambda c: c.number or 0)[-_OUTPUTS_READ:]  # what failed is among what ran last
+        read = [await notebook.read(c.id) for c in newest]
+        self.seen.listing = list(cells)
+        failed = {c.id: error for c in read if (error := error_of(c))}
+        return self.memory.news(notebook.path, cells, {c.id: _output_text(c) for c in read}, own, failed)
 
 
 def _has_outputs(cell: Cell) -> bool:

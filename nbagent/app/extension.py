@@ -5,11 +5,14 @@ Read `Extension` first; `magics` are its face, `cell` runs one `%%agent` cell wi
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import threading
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbagent.app.answer import Answer
 from nbagent.app.conversation import Conversation
@@ -19,10 +22,17 @@ from nbagent.app.transform import transform
 from nbagent.config import Settings, load
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
+from nbagent.core.ports import Approver, Notebook
 from nbagent.core.run import Stop
 from nbagent.core.tools import Tool
 from nbagent.jupyter.counts import CellNumber
 from nbagent.jupyter.kernel import ShellKernel
+from nbagent.jupyter.refusals import Refusals
+from nbagent.jupyter.timer import CellTimer
+
+if TYPE_CHECKING:
+    from nbagent.app.undo import Undo
+    from nbagent.jupyter.desk import Desk
 
 _ATTRIBUTE = "_nbagent_extension"
 
@@ -35,19 +45,35 @@ class Extension:
         self.traits = NbAgent(parent=shell)
         self.kernel = ShellKernel(shell)
         self.number = CellNumber(shell)
+        self.timer = CellTimer(shell)
         self.folder = Path.cwd()
         self.tools: list[Tool] = []
         self.conversations: dict[str, Conversation] = {}
         self.last: Conversation | None = None
         self.answer: Answer | None = None
+        self.file: Notebook | None = None  # of `nbagent ask --notebook`: a notebook that nobody has open
         self.stop: Stop | None = None
         self.chosen: dict[str, Any] = {}
         self.agreed: set[tuple[str, ...]] = set()
+        self.shown: dict[str, tuple[str, int]] = {}  # of each notebook: session and end of the run that was shown last
+        self.desk: Desk | None = None  # what hears the buttons of finished runs
+        self.again: set[str] = set()  # cells whose next run asks the model, though they have a finished run
+        self.approver: Approver | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._later: set[asyncio.Task[None]] = set()
+        self.refusals = Refusals()
         self.traceback = ""
         self.log = LogFile(self.folder / ".nbagent" / "nbagent.log")
         self.pid = os.getpid()
         self._propagated = True
         self._failures = _Failures(self)
+
+    @cached_property
+    def undo(self) -> Undo:
+        """What the runs of this kernel, and those on disk, have changed."""
+        from nbagent.app.undo import Undo
+
+        return Undo(self.folder, lambda: self.shell.user_ns)
 
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""
@@ -60,6 +86,33 @@ class Extension:
     def choose(self, **settings: Any) -> None:
         """Set settings for the rest of this kernel's life, as `%agent model` and `%agent mode` do."""
         self.chosen.update(settings)
+
+    def begin(self, stop: Stop) -> None:
+        """Say that a run begins, on the running loop."""
+        self.stop, self._loop = stop, asyncio.get_running_loop()
+
+    def end(self) -> None:
+        """Say that no run is under way any more."""
+        self.stop, self.approver = None, None
+
+    def later(self, task: asyncio.Task[None]) -> None:
+        """Keep a task that goes on after its run, until it is done or nbagent is unloaded."""
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+    def on_loop(self, act: Callable[[], object]) -> None:
+        """Do `act` on the loop of the run that is under way, from any thread: a subshell's magics run on another one."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(act)
+
+    def wanted_again(self, options: dict[str, Any]) -> None:
+        """Set `again` in the options of the running cell, if a click on its record asked for that."""
+        from nbagent.jupyter.front_end import running_cell
+
+        cell = running_cell(self.shell)
+        if cell in self.again:
+            self.again.discard(cell)
+            options["again"] = True
 
     def mode(self) -> Mode:
         """The mode in force without a cell's own options."""
@@ -76,6 +129,7 @@ class Extension:
         shell.input_transformers_cleanup.append(transform)
         shell.configurables.append(self.traits)
         self.number.install()
+        self.timer.install()
         logger = logging.getLogger("nbagent")
         logger.addHandler(self.log)
         self._propagated, logger.propagate = logger.propagate, False  # nothing of ours is printed into a cell
@@ -87,7 +141,12 @@ class Extension:
     def unload(self) -> None:
         """Take everything out of the shell again."""
         shell = self.shell
+        for task in self._later:
+            task.cancel()
+        if self.desk is not None:
+            self.desk.close()
         self.number.remove()
+        self.timer.remove()
         logger = logging.getLogger("nbagent")
         logger.removeHandler(self.log)
         logger.propagate = self._propagated

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,15 @@ class Recording:
         self._plain = kernel
         self._root = root
 
-    def tools(self, tools: Iterable[Tool], own: Collection[str] = ()) -> list[Tool]:
+    @property
+    def run(self) -> str:
+        """The run's id."""
+        return self.checkpoint.head.run
+
+    def tools(self, tools: Iterable[Tool], own: Iterable[Tool] = ()) -> list[Tool]:
         """Return `tools` with those wrapped that write files or do what can't be taken back; `own` are the person's."""
-        return [self._watched(tool, own=tool.name in own) for tool in tools]
+        names = {tool.name for tool in own}
+        return [self._watched(tool, own=tool.name in names) for tool in tools]
 
     def end(self) -> Bindings:
         """Return which names the run has changed; the old objects of all others are let go."""

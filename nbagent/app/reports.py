@@ -146,6 +146,24 @@ def _history(extension: Extension, rest: str) -> str:
     return history(extension, rest)
 
 
+def _undo(extension: Extension, rest: str) -> Said:
+    from nbagent.app.takeback import undo
+
+    return undo(extension, rest)
+
+
+def _redo(extension: Extension, rest: str) -> Said:
+    from nbagent.app.takeback import redo
+
+    return redo(extension, rest)
+
+
+def _forget(extension: Extension, rest: str) -> Said:
+    from nbagent.app.takeback import forget
+
+    return forget(extension, rest)
+
+
 def _help(_: Extension, __: str) -> str:
     return (
         "%%agent [options]          run a task in this notebook; %%agent? lists the options\n"
@@ -154,6 +172,8 @@ def _help(_: Extension, __: str) -> str:
         "%agent allow [N [CODE]]    say yes without a button: to what waits, or to a refused call for the next run\n"
         "%agent deny [WORDS]        say no to it, and what to do instead\n"
         "%agent keep [N] [off]      mark the last cell, or In[N], as one not to be run again without asking you\n"
+        "%agent undo                take back what the last run did; again for the one before; %agent redo does it again\n"
+        "%agent forget              let go of what undo would need\n"
         "%agent fix [WORDS]         repair the cell that failed last; the repair is shown before it is made\n"
         "%agent history [N]         the runs so far, newest first; with N the record of one\n"
         "%agent export [FILE]       a notebook without agent cells; FILE.md is Markdown, FILE.py a script\n"
@@ -172,6 +192,9 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "allow": _allow,
     "deny": _deny,
     "keep": _keep,
+    "undo": _undo,
+    "redo": _redo,
+    "forget": _forget,
     "fix": _fix,
     "history": _history,
     "export": _export,

@@ -10,13 +10,15 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nbagent.app.putback import Told, put_back_cells, put_back_files
 from nbagent.app.recording import Recording
-from nbagent.core.errors import ConfigError, NotebookError
+from nbagent.core.errors import NotebookError
 from nbagent.core.ports import Kernel, Notebook
 from nbagent.extend.bindings import Bindings
 from nbagent.extend.checkpoint_files import CheckpointFolder
@@ -59,7 +61,7 @@ class Turned:
 class Undo:
     """The checkpoints of one kernel, and those that are on disk in its folder."""
 
-    def __init__(self, folder: Path, namespace: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, namespace: Callable[[], dict[str, Any]]) -> None:
         self.lock = asyncio.Lock()
         """Held while something is taken back; a run waits for it."""
         self._disk = CheckpointFolder(folder)
@@ -67,21 +69,23 @@ class Undo:
         self._namespace = namespace
         self._kernel = secrets.token_hex(4)
         self._entries: dict[str, Entry] = {}
-        self._journals: dict[str, tuple[Path, JsonlStore]] = {}
 
     # ── recording ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def begin(self, run: str, prompt: str, notebook: Notebook | None, kernel: Kernel) -> Recording:
-        """Begin to record a run; `finish` it in any case."""
+    @contextmanager
+    def recording(self, prompt: str, notebook: Notebook | None, kernel: Kernel) -> Generator[Recording]:
+        """Record a run for as long as this is entered, however it ends; nothing is kept of one that changed nothing."""
         path, own = (notebook.path, notebook.own_cell) if notebook is not None else ("", None)
+        run = f"run-{secrets.token_hex(4)}"
         checkpoint = Checkpoint(Head(run, time.time(), first_line(prompt, 60), path, own, self._kernel))
-        self._journals[run] = self._disk.journal(checkpoint)
-        return Recording(checkpoint, self._root, notebook, kernel)
+        file, store = self._disk.journal(checkpoint)
+        recording = Recording(checkpoint, self._root, notebook, kernel)
+        try:
+            yield recording
+        finally:
+            self._finish(checkpoint, recording.end(), file, store)
 
-    def finish(self, recording: Recording) -> None:
-        """Keep what a run changed; nothing is kept of one that changed nothing."""
-        checkpoint, names = recording.checkpoint, recording.end()
-        path, store = self._journals.pop(checkpoint.head.run)
+    def _finish(self, checkpoint: Checkpoint, names: Bindings, path: Path, store: JsonlStore) -> None:
         if checkpoint.is_empty and not names.changed:
             self._disk.remove(path)  # what it touched it has put back itself
             return
@@ -183,7 +187,7 @@ class Undo:
             elif entry.head.run in self._entries:
                 told.kept.append(f"the variables: only those of the last {NAMES_OF} runs are kept")
             return
-        entry.names, done = entry.names.put_back(self._namespace)
+        entry.names, done = entry.names.put_back(self._namespace())
         if done.names:
             told.done.append(f"variables as before: {', '.join(done.names)}")
         if done.removed:
@@ -254,11 +258,3 @@ def _bytes(size: float) -> str:
             return f"{size:.0f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
-
-
-def run_given(text: str) -> str:
-    """Return the run's id that was given to `%agent undo` or `redo`, "" for none; raise `ConfigError` for anything else."""
-    words = text.split()
-    if len(words) > 1 or (words and not words[0].startswith("run-")):
-        raise ConfigError(f"%agent undo and redo take a run's id (run-…) or nothing, not {text!r}.")
-    return words[0] if words else ""

@@ -257,7 +257,7 @@ class Interleaving(RuleBasedStateMachine):
     def undo_and_redo(self) -> None:
         before = self.seen()
         reverse = self.put_back(self.checkpoint)
-        self.check_undone()
+        self.check_undone({cell_id: number for cell_id, _, number, _ in before})
         undone = self.seen()
         again = self.put_back(reverse)
         assert self.seen() == before, "redo gives back what undo took"
@@ -266,7 +266,7 @@ class Interleaving(RuleBasedStateMachine):
         self.follow()
         self.begin_run()
 
-    def check_undone(self) -> None:
+    def check_undone(self, numbers: dict[str, int | None]) -> None:
         cells = {cell["id"]: cell for cell in self.notebook.cells_}
         expected = {i for i, truth in self.truth.items() if truth.mine is not None}
         expected |= {i for i, truth in self.gone.items() if truth.mine is not None}

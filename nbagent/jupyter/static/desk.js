@@ -1,0 +1,246 @@
+// @ts-check
+/**
+ * The page's half of the desk: the record's plain links become buttons as long as their kernel lives, and cells that an
+ * agent wrote are marked.
+ *
+ * Everything is kept in `initialize`: one desk for one document, and nothing that two documents share. It finds the
+ * document's own nodes in the page, since a widget without a view has none. Must not know what a click does: the kernel
+ * is told and answers. Read `initialize`, then `panelsOf`; the kernel's half is nbagent/jupyter/desk.py.
+ *
+ * @import { DocumentContext, Json, Model, SharedCell, SharedNotebook } from "./bridge_cells.js"
+ *
+ * @typedef {{connect: (slot: (...args: any[]) => void) => void, disconnect: (slot: (...args: any[]) => void) => void}} Signal
+ */
+
+const DESK_VERSION = 1;
+const READY_AT = [0, 1500, 4000, 10_000, 30_000]; // ms: some kernels hear the first only when the cell has ended
+const MARK_EVERY = 150; // ms
+const CLICK_PATIENCE = 30_000; // ms
+const LINK = /^#nbagent-(undo|redo|again)-(run-[0-9a-f]+)$/;
+const CELL = ".jp-Cell[data-windowed-list-index]";
+
+const STYLE = `
+.jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"] {
+  display: inline-block; padding: 0 .7em; margin: .15em 0; border-radius: 3px; cursor: pointer;
+  font-size: var(--jp-ui-font-size1); line-height: 1.9; text-decoration: none;
+  color: var(--jp-ui-font-color1); background: var(--jp-layout-color2); border: 1px solid var(--jp-border-color1);
+}
+.jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"]:hover { background: var(--jp-layout-color3); }
+.jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"]:focus-visible { outline: 2px solid var(--jp-brand-color1); }
+.jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"][aria-busy="true"] { opacity: .5; cursor: wait; }
+.nbagent-said { white-space: pre-wrap; padding-left: .6em; color: var(--jp-ui-font-color2); }
+.jp-Cell.nbagent-mine > .jp-Cell-inputWrapper { position: relative; }
+.jp-Cell.nbagent-mine > .jp-Cell-inputWrapper > .jp-InputArea { box-shadow: inset 3px 0 0 var(--jp-accent-color2, #66bb6a); }
+.jp-Cell.nbagent-mine > .jp-Cell-inputWrapper::after {
+  content: "agent"; position: absolute; right: 6px; bottom: 3px; pointer-events: none;
+  font: 10px var(--jp-ui-font-family); color: var(--jp-ui-font-color2);
+}
+.jp-Cell.nbagent-stale > .jp-Cell-outputWrapper { opacity: .55; }
+.jp-Cell.nbagent-stale.nbagent-mine > .jp-Cell-inputWrapper::after { content: "agent · not run since"; }
+`;
+
+/**
+ * The notebooks in the page that show this document: by the path in their tab's title, else by what their cells say.
+ * @param {DocumentContext} context
+ * @returns {HTMLElement[]}
+ */
+function panelsOf(context) {
+  const path = context.path.split(":").pop() ?? "";
+  return /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".jp-Notebook")]).filter((node) => {
+    const titles = tabTitle(node);
+    if (titles.some((line) => line === path || line.endsWith(` ${path}`))) return true;
+    return titles.length > 1 ? false : shows(node, context.model.sharedModel);
+  });
+}
+
+/** The lines of the title of the tab that a notebook is in. @param {Element} node @returns {string[]} */
+function tabTitle(node) {
+  const id = node.closest(".jp-NotebookPanel")?.id;
+  const tab = id ? document.querySelector(`.lm-TabBar-tab[data-id="${CSS.escape(id)}"]`) : null;
+  return (tab?.getAttribute("title") ?? "").split("\n").map((line) => line.trim());
+}
+
+/** Whether the drawn cells of a notebook say what the document's cells say. @param {Element} node @param {SharedNotebook} notebook */
+function shows(node, notebook) {
+  const drawn = /** @type {HTMLElement[]} */ ([...node.querySelectorAll(CELL)]);
+  const said = drawn.map((cell) => [sourceOf(notebook, cell), cell.querySelector(".cm-line")?.textContent]);
+  const known = said.filter(([, line]) => line != null);
+  return known.length > 0 && known.every(([source, line]) => source?.includes(line ?? ""));
+}
+
+/** @param {SharedNotebook} notebook @param {HTMLElement} cell */
+const sourceOf = (notebook, cell) => cellAt(notebook, cell)?.getSource();
+
+/** The document's cell that a drawn cell shows. @param {SharedNotebook} notebook @param {HTMLElement} node @returns {SharedCell | undefined} */
+function cellAt(notebook, node) {
+  return notebook.cells[Number(node.dataset.windowedListIndex)];
+}
+
+/** Whether the outputs of a cell are marked as from before its last edit. @param {SharedCell} cell */
+function isStale(cell) {
+  return cell.cell_type === "code" && cell.getOutputs()[0]?.metadata?.nbagent?.stale === true;
+}
+
+/** Show what an agent did to the cells of one notebook. @param {HTMLElement} node @param {SharedNotebook} notebook */
+function markCells(node, notebook) {
+  for (const drawn of /** @type {NodeListOf<HTMLElement>} */ (node.querySelectorAll(CELL))) {
+    const cell = cellAt(notebook, drawn);
+    const said = /** @type {Json | undefined} */ (cell?.getMetadata().nbagent);
+    const mine = said != null && (said.run != null || said.call != null);
+    drawn.classList.toggle("nbagent-mine", mine);
+    drawn.classList.toggle("nbagent-stale", cell != null && said?.stale === true && isStale(cell));
+  }
+}
+
+/** Run a cell as a person does, by its prompt and the toolbar; false where this page has no such button.
+ * @param {HTMLElement} node @param {number} index */
+function runCell(node, index) {
+  const prompt = node.querySelector(`.jp-Cell[data-windowed-list-index="${index}"] .jp-InputPrompt`);
+  const button = /** @type {HTMLElement | null | undefined} */ (
+    node.closest(".jp-NotebookPanel")?.querySelector('[data-jp-item-name="run"] :is(jp-button, button)')
+  );
+  if (!prompt || !button) return false;
+  for (const type of ["mousedown", "mouseup"]) prompt.dispatchEvent(new MouseEvent(type, { bubbles: true, button: 0 }));
+  button.click();
+  return true;
+}
+
+/** @param {{model: Model & {widget_manager?: {context?: any}}}} props */
+function initialize({ model }) {
+  const context = /** @type {any} */ (model.widget_manager?.context);
+  if (typeof context?.model?.sharedModel?.insertCell !== "function") return undefined;
+  /** @type {SharedNotebook} */
+  const notebook = context.model.sharedModel;
+  const page = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
+  const style = document.createElement("style");
+  style.textContent = STYLE;
+  /** @type {Map<string, ReturnType<typeof setTimeout>>} */
+  const waiting = new Map();
+  /** @type {Set<HTMLElement>} */
+  const claimed = new Set();
+  let live = false;
+  let over = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  /** @param {Json} content */
+  const send = (content) => model.send({ v: DESK_VERSION, page, ...content });
+
+  const draw = () => {
+    timer = undefined;
+    if (!live || over) return;
+    for (const node of panelsOf(context)) {
+      if (!claimed.has(node)) {
+        claimed.add(node);
+        node.dataset.nbagentDesk = page;
+        cellsMove.observe(node.querySelector(".jp-WindowedPanel-viewport") ?? node, { childList: true });
+      }
+      markCells(node, notebook);
+    }
+  };
+  const later = () => {
+    timer ??= setTimeout(draw, MARK_EVERY);
+  };
+  const cellsMove = new MutationObserver(later);
+
+  /** @param {string} run @returns {HTMLElement[]} */
+  const linksOf = (run) =>
+    [...claimed].flatMap((node) => /** @type {HTMLElement[]} */ ([...node.querySelectorAll(`.jp-OutputArea a[href$="-${run}"]`)]));
+
+  /** @param {string} run */
+  const settle = (run) => {
+    clearTimeout(waiting.get(run));
+    waiting.delete(run);
+    linksOf(run).forEach((link) => link.removeAttribute("aria-busy"));
+  };
+
+  /** Say something beside the link of a run. @param {string} run @param {string} text */
+  const say = (run, text) => {
+    const [link] = linksOf(run);
+    const home = link?.parentElement;
+    if (!link || !home) return;
+    const said = home.querySelector(".nbagent-said") ?? home.appendChild(document.createElement("div"));
+    said.className = "nbagent-said";
+    said.setAttribute("role", "status");
+    said.textContent = text;
+  };
+
+  /** @param {MouseEvent} event */
+  const clicked = (event) => {
+    const link = /** @type {Element | null} */ (event.target)?.closest?.('.jp-OutputArea a[href^="#nbagent-"]');
+    const [, op, run] = LINK.exec(link?.getAttribute("href") ?? "") ?? [];
+    const node = link?.closest(".jp-Notebook");
+    if (!live || !link || !op || !run || !node) return;
+    if (!panelsOf(context).some((mine) => mine === node)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (waiting.has(run) || !event.isTrusted) return; // a script in an output is no person
+    const drawn = /** @type {HTMLElement | null} */ (link.closest(CELL));
+    const cell = drawn ? cellAt(notebook, drawn)?.getId() : undefined;
+    waiting.set(run, setTimeout(() => {
+      settle(run);
+      say(run, "The kernel does not answer.");
+    }, CLICK_PATIENCE));
+    linksOf(run).forEach((each) => each.setAttribute("aria-busy", "true"));
+    send({ op, run, cell });
+  };
+
+  /** @param {any} message */
+  const receive = (message) => {
+    if (message?.v !== DESK_VERSION || message.page !== page || over) return;
+    if (message.op === "live") {
+      if (!live) document.head.append(style);
+      live = true;
+      draw();
+    } else if (message.op === "said") {
+      settle(message.run);
+      const index = notebook.cells.findIndex((cell) => cell.getId() === message.execute);
+      const [node] = panelsOf(context);
+      const ran = index >= 0 && node != null && runCell(node, index);
+      if (!ran) say(message.run, message.text);
+      later();
+    }
+  };
+
+  const stop = () => {
+    if (over) return;
+    over = true;
+    clearTimeout(timer);
+    readies.forEach(clearTimeout);
+    waiting.forEach((each) => clearTimeout(each));
+    style.remove();
+    cellsMove.disconnect();
+    document.removeEventListener("click", clicked, true);
+    document.removeEventListener("focusin", later, true);
+    context.model.contentChanged?.disconnect(later);
+    context.sessionContext?.statusChanged?.disconnect(kernelChanged);
+    model.off("msg:custom", receive);
+    model.off("comm_live_update", stop);
+    for (const node of claimed) {
+      if (node.dataset.nbagentDesk !== page) continue; // a newer desk has it
+      delete node.dataset.nbagentDesk;
+      node.querySelectorAll(".nbagent-mine, .nbagent-stale").forEach((cell) => cell.classList.remove("nbagent-mine", "nbagent-stale"));
+      node.querySelectorAll(".nbagent-said").forEach((said) => said.remove());
+    }
+  };
+
+  /** @param {unknown} _sender @param {string} status */
+  const kernelChanged = (_sender, status) => {
+    if (/restarting|dead|terminating/.test(status)) stop();
+  };
+
+  model.on("msg:custom", receive);
+  model.on("comm_live_update", stop); // it was alive when it was made: this is its end
+  context.sessionContext?.statusChanged?.connect(kernelChanged);
+  context.model.contentChanged?.connect(later);
+  document.addEventListener("click", clicked, true);
+  document.addEventListener("focusin", later, true);
+  const readies = READY_AT.map((ms) => setTimeout(() => live || over || send({ op: "ready" }), ms));
+  return stop;
+}
+
+/** The desk has no view; a front end that draws it all the same gets an empty, hidden element. @param {{el: HTMLElement}} props */
+function render({ el }) {
+  el.hidden = true;
+}
+
+export default { initialize, render };
