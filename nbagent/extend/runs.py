@@ -35,6 +35,10 @@ ALL = 500
 BYTES = 64 * 1024 * 1024
 """A run that is larger is not kept."""
 
+_LISTS: dict[str, type] = {"above": str, "cells": str, "events": dict}
+_KINDS: dict[str, type] = {
+    "text": str, "cell": str, "at": str, "model": str, "session": str, "inputs": dict, "first": int, "last": int,
+}  # fmt: skip
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -156,8 +160,11 @@ def _load(path: Path) -> FinishedRun | None:
             data: Any = json.loads(file.read(BYTES + 1).decode("utf-8", "surrogatepass"))
         if data.pop("v") != VERSION:
             return None
-        for name in ("above", "cells", "events"):
+        for name, kind in _LISTS.items():
+            if not all(isinstance(item, kind) for item in data[name]):
+                return None
             data[name] = tuple(data[name])
-        return FinishedRun(**data)
+        run = FinishedRun(**data)
+        return run if all(isinstance(getattr(run, name), kind) for name, kind in _KINDS.items()) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

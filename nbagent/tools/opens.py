@@ -88,7 +88,8 @@ def _writes(mode: Any, flags: Any) -> bool:
 def _caller() -> str:
     """The module of the Python code that opens or lists: beneath it are only this module's own calls."""
     frame = sys._getframe(3)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (the one way to ask who calls)
-    return str(frame.f_globals.get("__name__", ""))
+    module = str(frame.f_globals.get("__name__", ""))
+    return "" if module.startswith("pathlib") and frame.f_code.co_name == "iterdir" else module  # that is a listing
 
 
 @contextlib.contextmanager

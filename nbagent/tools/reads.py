@@ -202,6 +202,11 @@ class _Walk(ast.NodeVisitor):
         if node.name:
             self._bind(node.name)
 
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
+        self.generic_visit(node)
+        if node.rest:
+            self._bind(node.rest)
+
     def visit_MatchStar(self, node: ast.MatchStar) -> None:
         if node.name:
             self._bind(node.name)

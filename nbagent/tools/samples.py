@@ -85,12 +85,10 @@ def _array(made: Taker, value: Any) -> None:
     if value.dtype.hasobject:
         made.values(value.reshape(-1).tolist() if value.dtype.kind == "O" else [str(value.dtype)], 4)
         return
-    if not value.flags.c_contiguous:
-        flat = value.T if value.flags.f_contiguous else value
-        step = _spread(value.nbytes, 1 << 26) if flat is value else 1
-        if step > 1:
+    if not value.flags.c_contiguous:  # how it lies in memory is not what it holds
+        if (step := _spread(value.nbytes, 1 << 26)) > 1:
             made.sampled()
-        value = flat if flat is not value else value[::step].copy(order="C")
+        value = value[::step].copy(order="C")
     made.data(memoryview(value.reshape(-1).view("u1")) if value.size else memoryview(b""))
 
 

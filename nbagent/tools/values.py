@@ -16,6 +16,7 @@ from nbagent.tools.describe import class_name
 if TYPE_CHECKING:
     from nbagent.tools.fingerprints import Digest
 
+_PLAIN_BASES = frozenset({"__main__", "builtins", "abc", "collections", "enum", "types", "typing"})
 _NOT_OF_A_CLASS = frozenset({
     "__dict__", "__weakref__", "__doc__", "__module__", "__static_attributes__", "__firstlineno__", "__annotations__",
     "__annotate__", "__annotate_func__", "__annotations_cache__",
@@ -156,12 +157,14 @@ FEED: dict[str, Callable[[Digest, Any, int], None]] = {
 def attributes(value: Any) -> dict[str, Any] | None:
     """Return the attributes of an instance of a class that was made in the notebook, None for any other object.
 
-    Attributes of a library's objects are its own business: locks, caches and clocks are among them.
+    What a library's class keeps in its objects is its own business: locks, caches and clocks are among them.
     """
     cls = type(value)
     if cls is types.SimpleNamespace or type.__getattribute__(cls, "__module__") == "__main__":
         found: dict[str, Any] = {}
         for base in reversed(type.__getattribute__(cls, "__mro__")):
+            if type.__getattribute__(base, "__module__") not in _PLAIN_BASES:
+                return None
             inside = type.__getattribute__(base, "__dict__")
             own = inside.get("__dict__")
             if own is not None and type(own) is not types.GetSetDescriptorType:
