@@ -8,10 +8,12 @@ Read `export`, then `plain`.
 from __future__ import annotations
 
 import argparse
+import ast
 import asyncio
 import copy
 import os
 import shlex
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +24,6 @@ from nbagent.core.errors import ConfigError, NotebookError, ToolError
 from nbagent.core.messages import clean
 from nbagent.core.ports import Notebook
 from nbagent.tools import ipynb
-from nbagent.tools.cellcode import parse
 from nbagent.tools.cells import starts_agent
 from nbagent.tools.marks import KEY, is_marker
 from nbagent.tools.paths import replace_file
@@ -275,12 +276,23 @@ def script(notebook: Any) -> str:
 def _as_python(source: str) -> str:
     if source.lstrip().startswith("%%"):
         return _commented(source.splitlines())
-    if parse(source) is not None:
+    if _is_python(source):
         return source
     lines = [f"{_indent(line)}pass  # {line.strip()}" if _indent(line) and _is_escaped(line) else line
              for line in source.splitlines()]  # fmt: skip
     lines = [f"# {line}" if _is_escaped(line) else line for line in lines]
-    return "\n".join(lines) if parse("\n".join(lines)) is not None else _commented(source.splitlines())
+    return "\n".join(lines) if _is_python("\n".join(lines)) else _commented(source.splitlines())
+
+
+def _is_python(source: str) -> bool:
+    """Whether a cell can stand in a script as it is; code that awaits can, in what runs such scripts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(source, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
 
 
 def _commented(lines: list[str]) -> str:
