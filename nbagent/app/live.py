@@ -43,7 +43,7 @@ class LiveCell:
         self._view = view
         self._loop = asyncio.get_running_loop()
         self._saving: asyncio.Task[None] | None = None
-        self._wanted = self._changed = False
+        self._wanted = False
         self._saved_at = self._loop.time()
         self._save()  # a page that is loaded in mid-run finds this view only if it stands in the saved file
 
@@ -54,8 +54,8 @@ class LiveCell:
             self._bridge.tell(
                 "fallback", cell=self._notebook.own_cell, outputs=[_output(_as_it_stands(self._view.view))]
             )
-        self._changed = self._changed or (isinstance(event, CallEnded) and bool(event.cells))
-        if self._changed and (asks or self._loop.time() - self._saved_at > SAVE_EVERY):
+        due = isinstance(event, CallEnded) and self._loop.time() - self._saved_at > SAVE_EVERY
+        if self._notebook.unsaved and (asks or due):
             self._save()
 
     async def finish(self, bundle: Mapping[str, str], number: int, later: Later) -> None:
@@ -77,7 +77,7 @@ class LiveCell:
 
     def _save(self) -> None:
         """Save soon; never twice at a time, since the second would find that the file has changed."""
-        self._wanted, self._changed, self._saved_at = True, False, self._loop.time()
+        self._wanted, self._saved_at = True, self._loop.time()
         if self._saving is None or self._saving.done():
             self._saving = asyncio.create_task(self._save_while_wanted(), name="nbagent-save")
 

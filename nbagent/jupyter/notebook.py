@@ -31,6 +31,7 @@ class LiveNotebook:
     def __init__(self, bridge: Bridge, hello: Hello, *, own_cell: str | None = None) -> None:
         self._bridge = bridge
         self._added: list[str] = []
+        self._unsaved = False
         self._own_cell = own_cell or bridge.cell or hello.own_cell
 
     @property
@@ -42,6 +43,11 @@ class LiveNotebook:
     def own_cell(self) -> str | None:
         """The id of the cell that runs now."""
         return self._own_cell
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether something was changed through here since the last save began."""
+        return self._unsaved
 
     @property
     def proposes_only(self) -> bool:
@@ -117,6 +123,7 @@ class LiveNotebook:
 
     async def save(self) -> None:
         """Save the notebook through the page, so that nothing that the person typed is lost; other tabs then follow."""
+        self._unsaved = False
         await self._bridge.call("save", timeout=SAVE_TIMEOUT)
         self._bridge.follow()
 
@@ -133,6 +140,7 @@ class LiveNotebook:
         return source
 
     async def _call(self, op: str, **arguments: Any) -> Json:
+        self._unsaved = self._unsaved or op not in ("list", "read")
         try:
             return await self._bridge.call(op, **arguments)
         except PageRefused as refused:
