@@ -22,6 +22,7 @@ from nbagent.app.options import parse
 from nbagent.app.place import Place, Reins, find_place
 from nbagent.app.recording import Recording
 from nbagent.app.replay import Asked, Shown, offer, why_failed
+from nbagent.app.restarts import gone_with
 from nbagent.app.takeback import show_desk
 from nbagent.config import Settings
 from nbagent.core.drive import drive
@@ -147,6 +148,8 @@ async def _run(
     keeper.begin(conversation)
     gate, ledger = settings.policy(conversation.kept), Ledger()
     allowed, said = extension.refusals.begin()
+    if not conversation.session.transcript:
+        said = [*said, *filter(None, [await gone_with(place.notebook, extension.shell)])]
     for rule in allowed:
         gate.keep(rule)
     agent = Agent(

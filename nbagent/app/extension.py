@@ -6,6 +6,7 @@ Read `Extension` first; `magics` are its face, `cell` runs one `%%agent` cell wi
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import threading
@@ -195,7 +196,8 @@ def unload_extension(shell: Any) -> None:
 
 
 def _warm_up() -> None:
-    """Import the SDK while the person still types: it takes a second."""
+    """Import the SDK while the person still types: it takes a second. What is wrong with it is told when it is needed."""
     from nbagent.models import warm_up
 
-    warm_up()
+    with contextlib.suppress(ConfigError):
+        warm_up()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbagent.core.errors import ConfigError, NbagentError, Rejected
 from nbagent.core.messages import Json, Usage, reply_events
-from nbagent.models import catalog
+from nbagent.models import catalog, sdk
 from nbagent.models.credentials import HOME, Key, find_key, is_local, server_url
 from nbagent.models.dialect import Auth, Dialect, request_body
 from nbagent.models.faults import NO_KEY, Place
@@ -38,10 +38,13 @@ _LONGEST_BODY = 32 * 1024 * 1024
 
 
 def warm_up() -> None:
-    """Import the SDK, which takes about a second: for a background thread, ahead of the first request."""
-    from anthropic import AsyncAnthropic
-
-    assert AsyncAnthropic.__name__
+    """Import the SDK, which takes about a second: for a background thread. Raises `ConfigError` if it can't be."""
+    if (told := sdk.in_the_way()) is not None:
+        raise told
+    try:
+        import anthropic as _anthropic  # noqa: F401
+    except ImportError as error:
+        raise sdk.because(error) from error
 
 
 class AnthropicModel:
