@@ -55,11 +55,11 @@ _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d+\]:|   \.{3,}:)(?: |$)", re.
 class Parts:
     """What a cell is made of: its Python (None: it can't be read), shell commands, and magics as (name, rest).
 
-    `heads` are the magics of its `%%` lines, those too whose body is no Python.
+    `heads` are the magics of its `%%` lines, as (name, rest, body), those too whose body is no Python.
     """
 
     tree: ast.Module | None = None
-    heads: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    heads: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
     shell: list[str] = field(default_factory=list[str])
     magics: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
@@ -96,7 +96,7 @@ def _cell_magics(code: str, parts: Parts) -> str:
     while found := _HEAD.match(body):
         name, rest = found[1], found[2].strip()
         below = body[found.end() :].lstrip("\n")
-        parts.heads.append((name, rest))
+        parts.heads.append((name, rest, below))
         if name in _SHELL_CELLS:
             parts.shell.append(f"{rest}\n{below}")
             return ""

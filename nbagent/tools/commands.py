@@ -43,15 +43,16 @@ CHANGES_FOLDER = "changes the working folder"
 CHANGES_ENVIRONMENT = "changes environment variables"
 CHANGES_DATABASE = "changes a database"
 
-_SEPARATOR = re.compile(r"[;\n|]|&&?")
-_REDIRECT = re.compile(r"(?<![<>&\d])(?:[12&])?>>?\s*([^\s;&|<>]+)")
 _SQL = re.compile(
     r"\s*(?:--[^\n]*\n\s*)*(?:WITH\b.*?\)\s*)?"
     r"((?:INSERT|UPDATE|DELETE|DROP|CREATE|ALTER|REPLACE|TRUNCATE|MERGE|VACUUM|ATTACH|COPY|GRANT)\b(?:\s+[\w.\"`\[\]]+){0,4})",
     re.IGNORECASE | re.DOTALL,
 )
 _SQL_NOISE = re.compile(r"\s+(?:WHERE|SET|VALUES|AS|IF|NOT|EXISTS|SELECT|ADD|ON)\b.*\Z", re.IGNORECASE | re.DOTALL)
-_NAMES_A_FILE = {"writefile": 0, "file": 0, "logstart": 0, "save": 0, "notebook": 0}
+_COPY_TO = re.compile(r"\s*COPY\b.*\bTO\s+'([^']+)'", re.IGNORECASE | re.DOTALL)
+_NAMES_A_FILE = frozenset({"writefile", "file", "logstart", "save", "notebook"})
+_SEPARATES = frozenset({";", "|", "||", "&", "&&", "(", ")", "|&", ";;"})
+_BEFORE = frozenset({"sudo", "time", "exec", "then", "do", "else", "nohup", "env"})
 
 
 def short(text: str, limit: int = 60) -> str:
@@ -69,12 +70,12 @@ def network(url: str | None) -> str:
     return f"{WORDS[NETWORK]} ({short(host)})" if host and GAP not in host else WORDS[NETWORK]
 
 
-def said_of_sql(statement: str) -> str | None:
-    """Return the words for an SQL statement that changes something, or None."""
+def said_of_sql(statement: str) -> list[str]:
+    """Return the words for an SQL statement that changes something, else []."""
+    if to_file := _COPY_TO.match(statement):
+        return [f"writes {short(to_file[1])}"]
     found = _SQL.match(statement)
-    if not found:
-        return None
-    return f"{CHANGES_DATABASE} ({short(_SQL_NOISE.sub('', found[1]), 40)})"
+    return [f"{CHANGES_DATABASE} ({short(_SQL_NOISE.sub('', found[1]), 40)})"] if found else []
 
 
 def said_of_command(command: str) -> list[str]:
@@ -83,24 +84,45 @@ def said_of_command(command: str) -> list[str]:
     said = [WORDS[SHELL]]
     if SHELL_KILL.search(command):
         said.append(WORDS[EXITS])
-    files = [words for part in _SEPARATOR.split(command) for words in _said_of_words(part)]
+    files = [words for line in command.splitlines() for words in _said_of_line(line)]
     said += files
     if DELETES in labels and not any(words.startswith(("deletes", "moves")) for words in files):
         said.append(WORDS[DELETES])
-    said += [f"writes {short(name)}" for name in _REDIRECT.findall(command) if name != "/dev/null"]
     if INSTALLS in labels:
         said.append(WORDS[INSTALLS])
     if NETWORK in labels:
-        said.append(network(next((word for word in command.split() if URL.match(word)), None)))
+        said.append(network(next((word for word in re.split(r"[\s\"']+", command) if URL.match(word)), None)))
     return said
 
 
-def _said_of_words(part: str) -> list[str]:
+def _said_of_line(line: str) -> list[str]:
+    """Return the words for the files that one line of a shell script deletes, moves or writes."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&()<>")
+    lexer.whitespace_split = True
     try:
-        words = shlex.split(_REDIRECT.sub(" ", part))
+        tokens = list(lexer)
     except ValueError:  # an open quote
         return []
-    while words and (words[0] in {"sudo", "time", "exec", "then", "do"} or "=" in words[0]):
+    said: list[str] = []
+    words: list[str] = []
+    writes = False
+    for token in tokens:
+        if writes:
+            said += [f"writes {short(token)}"] if token not in {"/dev/null", "&1", "&2", "1", "2"} else []
+            writes = False
+        elif set(token) <= set("<>&") and ">" in token:
+            writes = not token.endswith("&")
+            words = words[:-1] if words and words[-1] in {"1", "2"} else words
+        elif token in _SEPARATES:
+            said += _said_of_words(words)
+            words = []
+        else:
+            words.append(token)
+    return [*said, *_said_of_words(words)]
+
+
+def _said_of_words(words: list[str]) -> list[str]:
+    while words and (words[0] in _BEFORE or "=" in words[0]):
         words = words[1:]
     if not words:
         return []
@@ -108,21 +130,21 @@ def _said_of_words(part: str) -> list[str]:
     plain = [short(word) for word in rest if not word.startswith("-")]
     folders = any(re.match(r"-\w*[rR]|--recursive", word) for word in rest) or name == "rmdir"
     if name in {"rm", "rmdir", "unlink", "shred", "del"}:
-        return [f"deletes {word.rstrip('/')}{'/' * folders}" for word in plain]
+        known = [word for word in plain if word.strip(GAP + "/.*")]
+        unknown = [WORDS[DELETES]] if len(known) < len(plain) else []
+        return [*(f"deletes {word.rstrip('/')}{'/' * folders}" for word in known), *unknown]
     if name == "mv" and len(plain) > 1:
         return [f"moves {word} to {plain[-1]}" for word in plain[:-1]]
-    if name == "cp" and len(plain) > 1:
+    if (name == "cp" and len(plain) > 1) or (name == "sed" and plain and any(w.startswith("-i") for w in rest)):
         return [f"writes {plain[-1]}"]
     if name in {"touch", "tee"}:
         return [f"writes {word}" for word in plain]
     if name == "mkdir":
         return [f"makes the folder {word.rstrip('/')}/" for word in plain]
-    if name == "sed" and any(word.startswith("-i") for word in rest) and plain:
-        return [f"writes {plain[-1]}"]
     return []
 
 
-def said_of_magic(name: str, rest: str) -> list[str]:
+def said_of_magic(name: str, rest: str, body: str = "") -> list[str]:
     """Return the words for an IPython magic that does more than to run its Python, which is looked at apart."""
     first = rest.split(maxsplit=1)[0] if rest.split() else ""
     if name in INSTALL_MAGICS:
@@ -141,7 +163,7 @@ def said_of_magic(name: str, rest: str) -> list[str]:
     if name == "reset_selective":
         return ["deletes variables (%reset_selective)"]
     if name == "sql":
-        return [words] if (words := said_of_sql(rest)) else []
+        return said_of_sql(body or rest)
     if name == "pastebin":
         return [WORDS[NETWORK]]
     if name in _NAMES_A_FILE:

@@ -21,7 +21,7 @@ from nbagent.tools.commands import (
     said_of_sql,
     short,
 )
-from nbagent.tools.known import UNKNOWN, Value
+from nbagent.tools.known import CONTAINERS, UNKNOWN, Value
 from nbagent.tools.signs import (
     DELETES,
     EXIT_ATTRIBUTES,
@@ -141,6 +141,11 @@ _DATABASE = frozenset(
      "drop_collection", "drop_database", "drop_all", "create_all", "bulk_insert_mappings", "bulk_save_objects",
      "write_database"}
 )  # fmt: skip
+_PREPARES = re.compile(
+    r"\b(?:Session|session|Client|AsyncClient|ClientSession|client|resource|Request|socket\.socket|SSHClient|PoolManager)\Z"
+    r"|\A(?:requests|httpx|httpx2)\.(?:get|post|put|patch|delete|head|options|request)\(\)\.|\.urlopen\(\)\."
+)
+"""What only makes ready to go to the network, or reads the answer that came from there."""
 _RUNS_SQL = frozenset({"execute", "executemany", "executescript", "sql", "query", "exec_driver_sql", "run"})
 
 _CHANGES_FIRST = frozenset(
@@ -183,15 +188,14 @@ _DRAWS = re.compile(
     r"(?:set_|add_|plot|bar|hist|scatter|legend|annotate|text|fill|ax[hv]|clear|cla\b|clf\b|imshow|pie|boxplot|violin|step|stem|"
     r"errorbar|contour|pcolor|tick_params|tight_layout|suptitle|subplots|grid|invert_|twin|remove|colorbar|loglog|semilog|stack)"
 )
-_CONTAINERS = frozenset({"list", "dict", "set", "bytearray", "deque", "defaultdict", "OrderedDict", "Counter"})
 _TORCH = re.compile(r"[a-z]\w*[a-z]_\Z")
 
 
 def deeds(call: Called) -> tuple[list[str], list[Value]]:
     """Return what a call would do, as words, and which values it would change in place."""
     said = [words for look in _LOOKS for words in look(call)]
-    if not said:
-        said = list(_by_label(call))
+    if not said and (label := label_of(call.meant)) and label not in {SHELL, NETWORK}:
+        said = [WORDS[label]]
     return said, list(_changed(call))
 
 
@@ -217,7 +221,7 @@ def _opens(call: Called) -> Iterator[str]:
     if place is None:
         return
     mode = call.argument(place, "mode", "flag")
-    default = "a" if call.meant in {"netCDF4.Dataset"} else "r"
+    default = "a" if call.meant == "netCDF4.Dataset" else "r"
     text = default if mode is None else mode.text
     if (
         text is None
@@ -287,6 +291,8 @@ def _state(call: Called) -> Iterator[str]:
         yield CHANGES_FOLDER
     if _ENVIRONMENT.match(call.meant):
         yield CHANGES_ENVIRONMENT
+    if call.meant == "logging.basicConfig" and (file := call.keywords.get("filename")) is not None:
+        yield from _written(file)
     if _SETTINGS.match(call.meant):
         yield f"changes settings of {call.meant.partition('.')[0]}"
     if call.meant in {"globals().clear", "get_ipython().reset", "get_ipython().user_ns.clear"}:
@@ -299,10 +305,12 @@ def _outside(call: Called) -> Iterator[str]:
     if label == SHELL:
         text = " ".join(part for value in call.given for part in _words(value))
         yield from said_of_command(text)
-    elif label == NETWORK or (READER.search(call.method) and any(URL.match(v.text or "") for v in call.given)):
+    elif (label == NETWORK and not _PREPARES.search(call.meant)) or (
+        READER.search(call.method) and any(URL.match(v.text or "") for v in call.given)
+    ):
         yield network(next((value.text for value in call.given if URL.match(value.text or "")), None))
-    if call.method in _RUNS_SQL and call.given and (text := call.given[0].text) and (words := said_of_sql(text)):
-        yield words
+    if call.method in _RUNS_SQL and call.given and (text := call.given[0].text):
+        yield from said_of_sql(text)
     if call.method in _DATABASE and call.owner is not UNKNOWN and call.method != "write_database":
         yield CHANGES_DATABASE
 
@@ -311,11 +319,6 @@ def _words(value: Value) -> list[str]:
     if value.items:
         return [word for item in value.items for word in _words(item)]
     return [value.text] if value.text else []
-
-
-def _by_label(call: Called) -> Iterator[str]:
-    if label := label_of(call.meant):
-        yield WORDS[label]
 
 
 _LOOKS: tuple[Callable[[Called], Iterator[str]], ...] = (_opens, _writes, _places, _state, _outside)
@@ -330,7 +333,7 @@ def _changed(call: Called) -> Iterator[Value]:
         yield out
     inplace = next((call.keywords[key] for key in ("inplace", "in_place") if key in call.keywords), None)
     if inplace is not None and inplace.text != "False":
-        yield call.owner if call.owner.roots else call.args[0] if call.args else UNKNOWN
+        yield call.args[0] if _is_library(call.owner) and call.args else call.owner
     elif _changes_owner(call):
         yield call.owner
 
@@ -346,7 +349,7 @@ def _changes_owner(call: Called) -> bool:
         return bool(_DRAWS.match(method))
     if owner.meant.startswith("torch.") and _TORCH.match(method):
         return True
-    family = "" if owner.family in _CONTAINERS else owner.family
+    family = "" if owner.family in CONTAINERS else owner.family
     return method in _IN_PLACE.get(family, frozenset())
 
 

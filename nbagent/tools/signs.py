@@ -62,6 +62,10 @@ _FUNCTIONS: tuple[tuple[str, str], ...] = (
     (r"os\.(?:remove|unlink|rmdir|removedirs|renames?|replace|truncate)|shutil\.(?:rmtree|move)", DELETES),
     (r"pathlib\.(?:Posix|Windows)?Path(?:\(\))?\.(?:unlink|rmdir|rename|replace)", DELETES),
     (r"asyncio\.(?:open_connection|start_server)|os\.sendfile", NETWORK),
+    (
+        r"nltk\.download|spacy\.cli\.download|torch\.hub\.\w+|datasets\.load_dataset|openml\.datasets\.get_dataset",
+        NETWORK,
+    ),
     (r"seaborn\.load_dataset|sklearn\.datasets\.fetch_\w+|statsmodels\.\w+\.get_rdataset", NETWORK),
     (r"get_ipython\(\)\.(?:run_cell\w*|ex|run_code|safe_execfile\w*|run_ast_nodes)", UNSEEN),
     (r"(?:importlib\.)?(?:import_module|__import__)|eval|exec|_?imp\.load_\w+", UNSEEN),

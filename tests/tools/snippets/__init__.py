@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nbagent.tools.effects import effects, hints
 
-_HEAD = re.compile(r"^== (\d+) (tune|held) (risky|calm): (.*)$", re.MULTILINE)
+_HEAD = re.compile(r"^== (\d+) (tune|held|later) (risky|calm): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Snippet:
     """One snippet: what running it would do, and whether a rule that allows it must be asked about again."""
 
     number: int
-    held: bool
+    kept: str
     risky: bool
     title: str
     code: str
@@ -33,7 +33,7 @@ def snippets() -> list[Snippet]:
         lines = body.strip("\n").splitlines()
         labels = {line[3:] for line in lines if line.startswith("-> ")}
         code = "\n".join(line for line in lines if not line.startswith("-> ")).rstrip() + "\n"
-        found.append(Snippet(int(number), kept == "held", risk == "risky", title, code, frozenset(labels - {"nothing"})))
+        found.append(Snippet(int(number), kept, risk == "risky", title, code, frozenset(labels - {"nothing"})))
     return found
 
 
