@@ -42,7 +42,7 @@ def warm_up() -> None:
     if (told := sdk.in_the_way()) is not None:
         raise told
     try:
-        import anthropic as _anthropic  # noqa: F401
+        import anthropic  # noqa: F401  # pyright: ignore[reportUnusedImport]  (importing it is all)
     except ImportError as error:
         raise sdk.because(error) from error
 
