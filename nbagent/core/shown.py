@@ -12,6 +12,8 @@ from collections.abc import Sequence
 UNUSUAL = re.compile(r"[^\x20-\x7e\n\t]")
 """Characters that may need to be shown as codes: a quick look before `is_hidden`."""
 
+_DONE_WITH = re.compile(r"(\w+) (`[^`]+`)")
+_NAMED = 8  # names of a kind that are said one by one
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0\u2800")
 
 
@@ -40,8 +42,28 @@ def visible_plain(text: str, *, spaces: bool = True) -> str:
 
 
 def effects_words(effects: Sequence[str]) -> str:
-    """Return what code would probably do, as one line that says that it is a hint; "" where nothing is known."""
-    return f"Probably: {' · '.join(effects)}" if effects else ""
+    """Return what code would probably do, as one line that says that it is a hint; "" where nothing is known.
+
+    Names that the same is done with stand together: "rebinds `a`, `b`".
+    """
+    said: list[str] = []
+    names: dict[str, list[str]] = {}
+    for effect in effects:
+        found = _DONE_WITH.fullmatch(effect)
+        if found is None:
+            said.append(effect)
+        elif (verb := found[1]) in names:
+            names[verb].append(found[2])
+        else:
+            names[verb] = [found[2]]
+            said.append(verb)
+    whole = [f"{part} {_first(names[part])}" if part in names else part for part in said]
+    return f"Probably: {' · '.join(whole)}" if whole else ""
+
+
+def _first(names: Sequence[str]) -> str:
+    rest = len(names) - _NAMED
+    return ", ".join(names) if rest <= 1 else f"{', '.join(names[:_NAMED])} and {rest} other names"
 
 
 def rule_words(rule: str, offers: Sequence[str], preview_kind: str) -> str:

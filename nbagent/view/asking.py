@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nbagent.core.shown import UNUSUAL, is_hidden, rule_words, visible_plain
 from nbagent.view.code import LIVE
 from nbagent.view.html import arguments_html, preview_html
-from nbagent.view.text import count, one_line, visible, without_ansi
+from nbagent.view.text import code_marked, count, one_line, visible, without_ansi
 from nbagent.view.words import hint
 
 if TYPE_CHECKING:
@@ -56,18 +56,22 @@ def call_html(approval: Json, *, grouped: bool) -> str:
 
 def _why(approval: Json) -> str:
     why = str(approval.get("why", ""))
+    return f'<div class="nbagent-why">{visible(why[:1].upper() + why[1:], _MARK)}{_where(approval)}</div>'
+
+
+def _where(approval: Json) -> str:
     notebook = visible(str(approval.get("notebook") or ""), _MARK)
-    where = f'<span class="nbagent-where"> · in {notebook}</span>' if notebook else ""
-    return f'<div class="nbagent-why">{visible(why[:1].upper() + why[1:], _MARK)}{where}</div>'
+    return f'<span class="nbagent-where"> · in {notebook}</span>' if notebook else ""
 
 
 def group_html(approvals: Sequence[Json]) -> str:
     """Return the line above several calls, with each reason why they are asked about."""
-    reasons = {str(a.get("why", "")): a for a in approvals}
-    why = "".join(_why(approval) for approval in reasons.values())
+    reasons = dict.fromkeys(str(approval.get("why", "")) for approval in approvals)
+    why = "; ".join(visible(reason, _MARK) for reason in reasons if reason)
     return (
         f'<div class="nbagent-ask"><div class="nbagent-asktitle"><b>Allow these {len(approvals)}?</b> '
-        f"They run in this order; untick what you do not want.</div>{why}</div>"
+        f"They run in this order; untick what you do not want.</div>"
+        f'<div class="nbagent-why">{why[:1].upper()}{why[1:]}{_where(approvals[0])}</div></div>'
     )
 
 
@@ -92,7 +96,7 @@ def effects_html(approval: Json, *, edited: bool = False) -> str:
     if not said:
         return ""
     said = said.replace("Probably", "The proposal would probably (your version may not)", 1) if edited else said
-    return f'<div class="nbagent-effects" title="From a look at the code; a hint, not a promise">{visible(said, _MARK)}</div>'
+    return f'<div class="nbagent-effects" title="From a look at the code; a hint, not a promise">{code_marked(visible(said, _MARK))}</div>'
 
 
 def hidden_note(text: str) -> str:

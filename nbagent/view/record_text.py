@@ -70,7 +70,7 @@ def _calls(view: ViewModel) -> str:
             fence = ""
         room -= len(fence)
         said = hint(call.preview)
-        below = f"  \n  {_markdown_words(one_line(said, 300))}" if said else ""
+        below = f"  \n  {_markdown_sentence(one_line(said, 300))}" if said else ""
         items.append(f"- {_markdown_words(outline.line(call))}{below}{fence}")
     if len(calls) > PLAIN_STEPS:
         items.append(f"- … {count(len(calls) - PLAIN_STEPS, 'more call')}")

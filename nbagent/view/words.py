@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nbagent.core.messages import Json
     from nbagent.view.fold import ViewModel
 
-LEFT_OUT = "The person left this one out and approved others of the same card. Go on without it."
+LEFT_OUT = "Not wanted; what was approved beside it in the same card was. Go on without this one."
 """What the model is told of a call that was not ticked."""
 
 _CELL = re.compile(r"In\[\d+\]")

@@ -100,6 +100,29 @@ async def test_a_rule_that_was_not_offered_is_ignored_and_a_deny_keeps_none(pers
     assert await task == Answered(approved=False)
 
 
+async def test_an_edit_counts_only_of_what_can_be_edited_and_only_with_an_approval(person, clock):
+    fixed, free = approval("call-1"), approval("call-2", editable=True)
+    tasks = await asked(person, fixed, free)
+    clock.now += 1
+    assert not person.answer("call-1", fixed.hash, Answered(approved=True, edited="x = 2"))
+    assert person.answer("call-1", fixed.hash, YES)
+    assert person.answer("call-2", free.hash, Answered(approved=False, words="no", edited="x = 2"))
+    assert await asyncio.gather(*tasks) == [YES, Answered(approved=False, words="no")]
+    (task,) = await asked(person, free)
+    clock.now += 1
+    assert person.answer("call-2", free.hash, Answered(approved=True, edited="x = 2"))
+    assert await task == Answered(approved=True, edited="x = 2")
+
+
+async def test_the_answers_of_one_card_come_together_and_each_counts(person, clock):
+    group = [approval(f"call-{n}", group="g", of=3) for n in range(3)]
+    tasks = await asked(person, *group)
+    clock.now += 1
+    said = [YES, Answered(approved=False, words="not this one"), YES]
+    assert [person.answer(a.call_id, a.hash, answer) for a, answer in zip(group, said, strict=True)] == [True] * 3
+    assert await asyncio.gather(*tasks) == said
+
+
 async def test_the_second_half_of_a_double_click_does_not_answer_the_next_question(person, clock):
     first, second = approval("call-1"), approval("call-2")
     (task,) = await asked(person, first)
@@ -231,3 +254,22 @@ async def test_a_typed_number_chooses():
     approver, _ = typed("2", "7", "something else")
     question = Question("q", "Which?", ("first", "second"))
     assert [await approver.question(question) for _ in range(4)] == ["second", "7", "something else", ""]
+
+
+async def test_a_typed_card_shows_a_change_as_a_diff_and_what_the_code_would_do():
+    approver, shown = typed("y")
+    preview = Preview("diff", "a = 1\nb = 3", "a = 1\nb = 2", effects=("rebinds `b`", "writes \u202eout.csv"))
+    question = Approval("c", "edit_cell", "edit In[2]", {"cell": "x"}, preview, "why", (), editable=True)
+    assert await approver.ask(question) == YES
+    text = "\n".join(shown)
+    assert "│  a = 1\n│ -b = 2\n│ ?    ^\n│ +b = 3\n│ ?    ^" in text
+    assert "Probably: rebinds `b` · writes ⟨U+202E⟩out.csv" in text
+
+
+async def test_calls_of_one_card_are_typed_about_one_after_the_other():
+    approver, shown = typed("y", "not this", "y")
+    group = [approval(f"call-{n}", body=f"x = {n}", group="g", of=3) for n in range(3)]
+    answers = await asyncio.gather(*(approver.ask(item) for item in group))
+    assert [answer.approved for answer in answers] == [True, False, True]
+    asked_in_order = [line for text in shown for line in text.split("\n") if line.startswith("│ x")]
+    assert asked_in_order == ["│ x = 0", "│ x = 1", "│ x = 2"]

@@ -28,8 +28,8 @@ LOAD = "%load_ext nbagent"
 
 
 def environment(server: MessagesServer, **more: str) -> dict[str, str]:
-    """The environment of a kernel that asks `server`."""
-    return {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": KEY, **more}
+    """The environment of a kernel that asks `server`, each time: the same task in the next test is no finished run."""
+    return {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": KEY, "NBAGENT_RERUN": "live", **more}
 
 
 class Desk:

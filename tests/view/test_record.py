@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import subprocess
+import sys
 
 from nbagent.core import events as ev
 from nbagent.core.events import State, Status
@@ -81,3 +84,72 @@ def test_images_are_kept_from_the_end_within_the_limit_and_the_others_named():
 
 def test_money_is_no_formula():
     assert "$" not in record(fold_all(penguins()))["text/html"]
+
+
+def test_what_has_become_of_the_run_stands_above_all():
+    bundle = record(fold_all(penguins()), banner="STALE: `df` changed <b>\u202e")
+    assert bundle["text/html"].index("STALE: `df` changed &lt;b&gt;⟨U+202E⟩") < bundle["text/html"].index(
+        "Which penguin"
+    )
+    assert bundle["text/markdown"].startswith("**STALE: ")
+    assert bundle["text/plain"].startswith("STALE: `df` changed <b>⟨U+202E⟩\n")
+    assert "STALE" not in record(fold_all(penguins()))["text/html"]
+
+
+def test_it_ends_with_what_can_still_be_done_as_links_that_read_as_instructions():
+    bundle = record(fold_all(penguins()))
+    links = '<a href="#nbagent-undo-run-1">%agent undo</a> takes this run back · <a href="#nbagent-again-run-1">Run again</a> '
+    assert links + "asks the model anew" in bundle["text/html"]
+    for kind in ("text/markdown", "text/plain"):
+        assert bundle[kind].rstrip().endswith("asks the model anew.")
+    odd = dataclasses.replace(penguins()[0], run_id='"><script>')
+    assert "href" not in record(fold_all([odd]))["text/html"]
+
+
+SCRIPT = """
+import json
+from nbagent.view.fold import fold_all
+from nbagent.view.record import record
+from tests.view.events_fixture import penguins
+print(json.dumps(record(fold_all(penguins()), banner="again")))
+"""
+
+
+def test_the_same_events_give_the_same_bytes_in_every_process():
+    made = [
+        subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True, encoding="utf-8",
+                       env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(filter(None, sys.path)), "PYTHONUTF8": "1"}).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert made[0] == made[1]
+    assert json.loads(made[0]) == record(fold_all(penguins()), banner="again")
+
+
+def changed(old: str, new: str, **more) -> list[ev.Event]:
+    at = {"state": State.ACT, "turn": 1, "at": 1.0}
+    preview = {"kind": "diff", "body": new, "old": old, "language": "python", **more}
+    return [
+        ev.CallStarted(**at, call_id="c", name="edit_cell", input={}, title="edit In[4]", preview=preview),
+        ev.CallEnded(**at, call_id="c", name="edit_cell", status=Status.OK, content=(text_block("ok"),), seconds=1.0),
+    ]
+
+
+def test_a_change_is_a_diff_in_every_form():
+    bundle = record(fold_all(changed("a = 1\nb = 2", "a = 1\nb = 3")))
+    assert "2   - </span>b = " in bundle["text/html"]
+    assert "  ```diff\n   a = 1\n  -b = 2\n  +b = 3\n  ```" in bundle["text/markdown"]
+    assert "    -b = 2\n    +b = 3" in bundle["text/plain"]
+
+
+def test_a_fence_in_the_code_does_not_end_the_fence_around_it():
+    bundle = record(fold_all(changed("x", "````\n<script>\n````")))
+    assert "  `````diff\n" in bundle["text/markdown"]
+
+
+def test_a_huge_change_is_cut_and_says_so():
+    old, new = "\n".join(f"a{n}" for n in range(5_000)), "\n".join(f"b{n}" for n in range(5_000))
+    bundle = record(fold_all(changed(old, new)))
+    assert "more lines of this change" in bundle["text/html"]
+    for kind in ("text/markdown", "text/plain"):
+        assert "9,941 more lines" in bundle[kind]
+    assert max(len(text) for text in bundle.values()) < 60_000

@@ -76,3 +76,35 @@ def test_one_is_no_plural():
     start = penguins()[0]
     assert "up to 25 turns" in shown([start])
     assert "up to 1 turn\n" in shown([dataclasses.replace(start, max_turns=1)])
+
+
+def asked(preview: Preview, **more):
+    approval = Approval("c", "edit_cell", "edit In[2]", {}, preview, "why", ())
+    yield ev.ApprovalAsked(state=State.ACT, turn=1, at=1.0, call_id="c", approval=approval.to_json())
+    yield ev.ApprovalAnswered(state=State.ACT, turn=1, at=1.0, call_id="c", approved=True, by="person", **more)
+
+
+def started(preview: Preview):
+    return ev.CallStarted(state=State.ACT, turn=1, at=1.0, call_id="c", name="edit_cell", input={}, title="edit In[2]",
+                          preview=preview.to_json())  # fmt: skip
+
+
+def test_a_change_is_a_diff_in_colours_with_its_words_pointed_at_and_what_it_would_do():
+    preview = Preview("diff", "b = 3", "b = 2", effects=("rebinds `b`",))
+    text = shown(asked(preview))
+    assert "  │ -b = 2\n  │ ?    ^\n  │ +b = 3\n  │ ?    ^\n" in text
+    assert "Probably: rebinds `b`" in text
+    assert "\x1b[31m  │ -b = 2\x1b[0m" in shown(asked(preview), terminal=True)
+
+
+def test_what_runs_after_an_edit_is_shown_for_it_is_not_what_was_asked_about():
+    proposed, own = Preview("code", "proposed = 1"), Preview("code", "own = 1")
+    text = shown([*asked(proposed, edited=True), started(own)])
+    assert "approved by you, with your edit" in text
+    assert text.index("proposed = 1") < text.index("with your edit") < text.index("own = 1")
+    assert shown([*asked(proposed), started(proposed)]).count("proposed = 1") == 1
+
+
+def test_which_cells_ran_after_the_last_edit_is_said_at_the_end():
+    end = dataclasses.replace(penguins()[-1], checked="Ran after the last edit: In[5].")
+    assert "Ran after the last edit: In[5]." in shown([end])

@@ -162,6 +162,7 @@ async def test_allow_from_now_on_hides_the_rules_again_and_keeps_its_focus(perso
 
 
 async def test_a_failing_answer_is_shown_and_counts_as_deny(page):
+    """Row 62: what the handler of a click raises is no silence."""
     person = Person(page, fail=1)
     person.shows(until(ev.ApprovalAsked))
     person.waits()

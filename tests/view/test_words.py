@@ -188,6 +188,13 @@ def test_effects_are_a_hint_and_are_escaped_wherever_they_stand():
     assert "Probably" not in card_html({"tool": "a", "title": "a", "input": {}, "preview": CODE})
 
 
+def test_names_that_the_same_is_done_with_stand_together():
+    preview = {**CODE, "effects": ["rebinds `df`", "writes out.csv", *(f"rebinds `x{n}`" for n in range(20))]}
+    card = card_html({"tool": "add_cell", "title": "add", "input": {}, "preview": preview})
+    names = ", ".join(f"<code>{name}</code>" for name in ["df", *(f"x{n}" for n in range(7))])
+    assert f"Probably: rebinds {names} and 13 other names · writes out.csv" in card
+
+
 def test_which_cells_ran_after_the_last_edit_stands_with_the_answer():
     view = ended("Done.", Reason.END_TURN, checked="Ran after the last edit: In[5].")
     assert "Ran after the last edit: In[5]." in item_html(view.items[-1])
