@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(150)
 
 AGENT = 1
-TASK = "%%agent\ndo it"
+TASK = "%%agent --again\ndo it"  # the records of the other tests lie in the same folder
 INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # what a kernel outside the tests has
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()\nprint('drawn')"
 
@@ -58,23 +58,92 @@ async def test_a_tab_closed_in_mid_run_leaves_the_kernel_alive_and_the_run_to_be
         assert await again.evaluate("kept") == "'alive'"
 
 
-async def test_a_reload_in_mid_run_brings_the_view_back_and_its_buttons_work(lab: Lab, server: MessagesServer) -> None:
+async def test_a_reload_with_an_approval_open_brings_the_view_back_and_its_buttons_work(
+    lab: Lab, server: MessagesServer
+) -> None:
+    """Nobody saved: the run itself did, before it asked."""
     async with agent_notebook(lab, server, TASK) as desk:
         notebook = desk.notebook
-        server.push(calls("add_cell", text="Before the reload.", source="back = 1"))
+        server.push(calls("add_cell", text="The first.", source="first = 1"),
+                    calls("add_cell", text="Before the reload.", source="print('late output')\nback = first"))  # fmt: skip
         await desk.start(AGENT)
-        await expect(notebook.button(AGENT, "Approve")).to_be_enabled()
-        await notebook.save()
-        await notebook.reload(kernel=False)
+        await notebook.click(AGENT, "Approve")
         await notebook.see(AGENT, "Before the reload.")
+        await expect(notebook.button(AGENT, "Approve")).to_be_enabled()
+        await notebook.until("!panel().context.model.dirty")
+        await notebook.reload(kernel=False)
+        for text in ("The first.", "Before the reload.", "print('late output')"):
+            await notebook.see(AGENT, text)
+        assert (await notebook.sources())[AGENT + 1 :] == ["first = 1"]
         server.push(say("After the reload."))
         await notebook.click(AGENT, "Approve")
+        await notebook.see(AGENT + 2, "late output")
         await notebook.see(AGENT, "After the reload.")
         assert await notebook.evaluate("back") == "1"
-        assert (await notebook.sources()).count("back = 1") == 1
-        record = str((await notebook.outputs(AGENT))[-1])
-        assert "After the reload." in record
-        assert "widget-view" not in record
+        assert (await notebook.sources())[AGENT + 1 :] == ["first = 1", "print('late output')\nback = first"]
+        await notebook.until("!panel().context.model.dirty")
+        [record] = notebook.saved().cells[AGENT].outputs
+        assert "After the reload." in record.data["text/plain"]
+        assert "widget-view" not in str(record)
+
+
+async def test_a_reload_while_synchronous_code_runs_loses_neither_the_cell_nor_its_output_nor_the_record(
+    lab: Lab, server: MessagesServer
+) -> None:
+    wait = "import pathlib\nprint('early')\nwhile not pathlib.Path('go-later').exists(): pass\nprint('late')"
+    async with agent_notebook(lab, server, TASK, env={"NBAGENT_MODE": "bypass"}) as desk:
+        notebook = desk.notebook
+        server.push(calls("add_cell", text="It takes long.", source=wait), say("It is over."))
+        await desk.start(AGENT)
+        await notebook.see(AGENT + 1, "early")
+        await notebook.until("!panel().context.model.dirty")  # what runs long is saved
+        await notebook.reload(kernel=False)
+        await notebook.until("shared().cells.length > 2")
+        (notebook.path.parent / "go-later").touch()
+        await notebook.see(AGENT, "It is over.")
+        await notebook.see(AGENT + 1, "late")
+        await notebook.until("!panel().context.model.dirty")
+        saved = notebook.saved()
+        assert [output.text for output in saved.cells[AGENT + 1].outputs] == ["early\nlate\n"]
+        assert "It is over." in saved.cells[AGENT].outputs[0].data["text/plain"]
+
+
+async def test_a_restart_with_an_approval_open_says_that_the_run_has_ended_and_leaves_nothing_that_looks_alive(
+    lab: Lab, server: MessagesServer
+) -> None:
+    """Rows 58, 59: the kernel went away with the question; nothing was executed, no button is left to press."""
+    async with agent_notebook(lab, server, TASK) as desk:
+        notebook = desk.notebook
+        server.push(calls("add_cell", text="I will ask.", source="never = 1"))
+        await desk.start(AGENT)
+        await expect(notebook.button(AGENT, "Approve")).to_be_enabled()
+        await notebook.restart()
+        await notebook.see(AGENT, "this run has ended, and nothing more was executed")
+        await expect(notebook.output(AGENT).get_by_role("button")).to_have_count(0)
+        assert await notebook.evaluate("'never' in globals()") == "False"
+        saved = await notebook.save()
+        assert len(saved.cells) == 2
+        [record] = saved.cells[AGENT].outputs
+        assert "widget-view" not in str(record)
+        assert "I will ask." in record.data["text/html"]
+    async with lab.open(saved) as reopened:
+        await reopened.see(AGENT, "this run has ended, and nothing more was executed")
+        for dead in ("Error displaying widget", "Loading widget"):
+            await expect(reopened.page.get_by_text(dead)).to_have_count(0)
+
+
+async def test_the_agents_cell_deleted_while_it_asks_ends_the_run_and_nothing_is_executed(desk: Desk) -> None:
+    notebook = desk.notebook
+    agent = await desk.ask(calls("add_cell", source="never = 1"))
+    await expect(notebook.button(agent, "Approve")).to_be_enabled()
+    await notebook.activate(agent)
+    await notebook.js("return window.jupyterapp.commands.execute('notebook:delete-cell')")
+    await desk.done()
+    await expect(notebook.page.locator(".nbagent-notice")).to_contain_text("cell was deleted, so its run has ended")
+    assert await notebook.evaluate("'never' in globals()") == "False"
+    assert not any("never" in source for source in await notebook.sources())
+    await notebook.page.locator(".nbagent-notice").get_by_text("Close").click()
+    await desk.works()
 
 
 async def test_twenty_thousand_tokens_never_hold_the_page_up(desk: Desk) -> None:

@@ -16,6 +16,15 @@ import { keepInView, watched } from "./bridge_view.js";
 const ASK_AGAIN_MS = 500;
 const SAVE_MS = 20_000; // the kernel waits longer
 const LOOK_MS = 300;
+const LONG_MS = 2000; // what runs as long may see the page reloaded: by then its cell must be in the file
+
+/** Saves, one time after the other: a second save at the same time would find that the file has changed.
+ * @param {DocumentContext} context @returns {() => Promise<void>} */
+function saver(context) {
+  /** @type {Promise<void>} */
+  let last = Promise.resolve();
+  return () => (last = last.catch(() => {}).then(() => saveNow(context)));
+}
 
 /** Save; where the person is asked what to do about the file, that is an answer too. @param {DocumentContext} context */
 async function saveNow(context) {
@@ -46,7 +55,8 @@ async function saveNow(context) {
  * @returns {Record<string, (request: Json) => any>}
  */
 export function operations(context, askAgain) {
-  return { ...cellOperations(context), ...outputOperations(context, askAgain), ...documentOperations(context) };
+  const save = saver(context);
+  return { ...cellOperations(context), ...outputOperations(context, askAgain, save), ...documentOperations(context, save) };
 }
 
 /** @param {DocumentContext} context @returns {Record<string, (request: Json) => any>} */
@@ -106,9 +116,10 @@ function cellOperations(context) {
 /**
  * @param {DocumentContext} context
  * @param {(run: string, cell: string) => void} askAgain
+ * @param {() => Promise<void>} save
  * @returns {Record<string, (request: Json) => any>}
  */
-function outputOperations(context, askAgain) {
+function outputOperations(context, askAgain, save) {
   const notebook = () => context.model.sharedModel;
   /** @type {Map<string, Run>} */
   const runs = new Map();
@@ -125,6 +136,7 @@ function outputOperations(context, askAgain) {
       cell.execution_count = null;
       cell.executionState = "running";
       runs.set(request.run, { next: 0, asked: 0 });
+      setTimeout(() => runs.has(request.run) && !context.isDisposed && void save().catch(() => {}), LONG_MS);
       return {};
     },
     outputs(request) {
@@ -156,8 +168,8 @@ function outputOperations(context, askAgain) {
   };
 }
 
-/** @param {DocumentContext} context @returns {Record<string, (request: Json) => any>} */
-function documentOperations(context) {
+/** @param {DocumentContext} context @param {() => Promise<void>} save @returns {Record<string, (request: Json) => any>} */
+function documentOperations(context, save) {
   const notebook = () => context.model.sharedModel;
   return {
     ping: () => ({}),
@@ -170,7 +182,7 @@ function documentOperations(context) {
       return {};
     },
     async save() {
-      await saveNow(context);
+      await save();
       return {};
     },
     async interrupt() {

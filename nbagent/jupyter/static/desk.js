@@ -14,6 +14,7 @@
 
 const DESK_VERSION = 1;
 const READY_AT = [0, 1500, 4000, 10_000, 30_000]; // ms: some kernels hear the first only when the cell has ended
+const SETTLED_AT = [500, 2000]; // ms after which a page that was just loaded has its tabs
 const MARK_EVERY = 150; // ms
 const CLICK_PATIENCE = 30_000; // ms
 const LINK = /^#nbagent-(undo|redo|again)-(run-[0-9a-f]+)$/;
@@ -33,31 +34,28 @@ const STYLE = `
 .jp-Cell.nbagent-mine > .jp-Cell-inputWrapper > .jp-InputArea { box-shadow: inset 3px 0 0 var(--jp-accent-color2, #66bb6a); }
 .jp-Cell.nbagent-mine > .jp-Cell-inputWrapper::after {
   content: "agent"; position: absolute; right: 6px; bottom: 3px; pointer-events: none;
-  font: 10px var(--jp-ui-font-family); color: var(--jp-ui-font-color2);
+  font: 10px var(--jp-ui-font-family); color: var(--jp-ui-font-color2); background: var(--jp-cell-editor-background);
 }
+.jp-Cell.nbagent-mine.jp-MarkdownCell > .jp-Cell-inputWrapper::after { background: none; }
 .jp-Cell.nbagent-stale > .jp-Cell-outputWrapper { opacity: .55; }
 .jp-Cell.nbagent-stale.nbagent-mine > .jp-Cell-inputWrapper::after { content: "agent · not run since"; }
 `;
 
 /**
- * The notebooks in the page that show this document: by the path in their tab's title, else by what their cells say.
+ * The notebooks in the page that show this document: by the path in the title of their tab, where they are in one (a copy
+ * of a notebook says the same as it does), else by what their cells say.
  * @param {DocumentContext} context
  * @returns {HTMLElement[]}
  */
 function panelsOf(context) {
-  const path = context.path.split(":").pop() ?? "";
+  const path = context.path.split(":").pop() ?? ""; // without the drive
   return /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".jp-Notebook")]).filter((node) => {
-    const titles = tabTitle(node);
-    if (titles.some((line) => line === path || line.endsWith(` ${path}`))) return true;
-    return titles.length > 1 ? false : shows(node, context.model.sharedModel);
+    const id = node.closest(".jp-NotebookPanel")?.id;
+    const tab = id ? document.querySelector(`.lm-TabBar-tab[data-id="${CSS.escape(id)}"]`) : null;
+    if (!tab) return shows(node, context.model.sharedModel);
+    const lines = (tab.getAttribute("title") ?? "").split("\n").map((line) => line.trim());
+    return lines.some((line) => line === path || line.endsWith(` ${path}`)); // “Path: …” in any language
   });
-}
-
-/** The lines of the title of the tab that a notebook is in. @param {Element} node @returns {string[]} */
-function tabTitle(node) {
-  const id = node.closest(".jp-NotebookPanel")?.id;
-  const tab = id ? document.querySelector(`.lm-TabBar-tab[data-id="${CSS.escape(id)}"]`) : null;
-  return (tab?.getAttribute("title") ?? "").split("\n").map((line) => line.trim());
 }
 
 /** Whether the drawn cells of a notebook say what the document's cells say. @param {Element} node @param {SharedNotebook} notebook */
@@ -125,10 +123,21 @@ function initialize({ model }) {
   /** @param {Json} content */
   const send = (content) => model.send({ v: DESK_VERSION, page, ...content });
 
+  /** @param {HTMLElement} node */
+  const letGo = (node) => {
+    claimed.delete(node);
+    if (node.dataset.nbagentDesk !== page) return; // a newer desk has it
+    delete node.dataset.nbagentDesk;
+    node.querySelectorAll(".nbagent-mine, .nbagent-stale").forEach((cell) => cell.classList.remove("nbagent-mine", "nbagent-stale"));
+    node.querySelectorAll(".nbagent-said").forEach((said) => said.remove());
+  };
+
   const draw = () => {
     timer = undefined;
     if (!live || over) return;
-    for (const node of panelsOf(context)) {
+    const mine = panelsOf(context);
+    for (const node of claimed) if (!mine.includes(node)) letGo(node);
+    for (const node of mine) {
       if (!claimed.has(node)) {
         claimed.add(node);
         node.dataset.nbagentDesk = page;
@@ -191,6 +200,7 @@ function initialize({ model }) {
       if (!live) document.head.append(style);
       live = true;
       draw();
+      for (const ms of SETTLED_AT) setTimeout(later, ms);
     } else if (message.op === "said") {
       settle(message.run);
       const index = notebook.cells.findIndex((cell) => cell.getId() === message.execute);
@@ -215,12 +225,7 @@ function initialize({ model }) {
     context.sessionContext?.statusChanged?.disconnect(kernelChanged);
     model.off("msg:custom", receive);
     model.off("comm_live_update", stop);
-    for (const node of claimed) {
-      if (node.dataset.nbagentDesk !== page) continue; // a newer desk has it
-      delete node.dataset.nbagentDesk;
-      node.querySelectorAll(".nbagent-mine, .nbagent-stale").forEach((cell) => cell.classList.remove("nbagent-mine", "nbagent-stale"));
-      node.querySelectorAll(".nbagent-said").forEach((said) => said.remove());
-    }
+    claimed.forEach(letGo);
   };
 
   /** @param {unknown} _sender @param {string} status */
