@@ -143,6 +143,9 @@ def _lines(body: str, parts: Parts) -> str:
                 name, rest = _magic(found["rest"])
                 _note(parts, name, rest)
                 inner = "" if name in _TAKES_NO_PYTHON else python_of(rest)
+                if name == "timeit" and inner and not found["target"]:  # it runs in a function of its own
+                    python.append(f"{indent}def _timeit(): {inner}")
+                    inner = "_timeit()"
                 whole = f"{target}{inner}" if inner and parse(f"{target}{inner}") else f"{target}None"
                 python.append(f"{indent}{whole}")
         elif found := _AUTOCALL.match(line):

@@ -63,6 +63,7 @@ _OPENS = {  # function → where its mode stands
     **dict.fromkeys(("open", "io.open", "gzip.open", "bz2.open", "lzma.open", "codecs.open", "fsspec.open"), 1),
     **dict.fromkeys(("aiofiles.open", "smart_open.open", "tarfile.open", "zipfile.ZipFile", "bz2.BZ2File"), 1),
     **dict.fromkeys(("gzip.GzipFile", "tarfile.TarFile", "h5py.File", "netCDF4.Dataset", "wave.open", "dbm.open"), 1),
+    "numpy.memmap": 2,
     **dict.fromkeys(("pandas.HDFStore", "tables.open_file", "rasterio.open", "soundfile.SoundFile", "os.fdopen"), 1),
 }
 _WRITES: dict[str, tuple[int, str]] = {  # function → where the file is named
@@ -221,7 +222,7 @@ def _opens(call: Called) -> Iterator[str]:
     if place is None:
         return
     mode = call.argument(place, "mode", "flag")
-    default = "a" if call.meant == "netCDF4.Dataset" else "r"
+    default = "r+" if call.meant in {"numpy.memmap", "pandas.HDFStore"} else "r"
     text = default if mode is None else mode.text
     if (
         text is None
@@ -336,6 +337,8 @@ def _changed(call: Called) -> Iterator[Value]:
         yield call.args[0] if _is_library(call.owner) and call.args else call.owner
     elif _changes_owner(call):
         yield call.owner
+    elif call.args and _of_class(call):
+        yield call.args[0]
 
 
 def _changes_owner(call: Called) -> bool:
@@ -351,6 +354,14 @@ def _changes_owner(call: Called) -> bool:
         return True
     family = "" if owner.family in CONTAINERS else owner.family
     return method in _IN_PLACE.get(family, frozenset())
+
+
+def _of_class(call: Called) -> bool:
+    """Whether it is a method that changes its object, called by its class: `np.ndarray.sort(arr)`."""
+    module, _, name = call.owner.meant.rpartition(".")
+    if not _is_library(call.owner) or not (name[:1].isupper() or name == "ndarray"):
+        return False
+    return call.method in _IN_PLACE.get(module.partition(".")[0], frozenset())
 
 
 def _is_library(owner: Value) -> bool:

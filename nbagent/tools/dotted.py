@@ -111,6 +111,8 @@ class Dotted:
             return _plain(f"{owner}.{name}") if name is not None and owner else ""
         if called == "vars" and node.args:
             return self.of(node.args[0], depth - 1)
+        if called.endswith(".__getattribute__") and first is not None:
+            return _plain(f"{called.removesuffix('.__getattribute__')}.{first}")
         return f"{called}()" if called else ""
 
     def _item(self, node: ast.Subscript, depth: int) -> str:

@@ -42,6 +42,9 @@ from nbagent.tools.signs import (
     of_command,
 )
 
+LONGEST = 100_000
+"""Characters of code that is looked at in detail; longer code is asked about as code that is not shown."""
+
 
 def effects(code: str, namespace: Mapping[str, object] | None = None) -> frozenset[str]:
     """Return what `code` (a cell: Python, magics and `!` lines) looks as if it could do beyond the notebook.
@@ -50,6 +53,9 @@ def effects(code: str, namespace: Mapping[str, object] | None = None) -> frozens
     IPython's has none. With the `namespace` of the kernel, names that other cells made are known for what they are
     (`sp` for subprocess, a table called `requests`); their values are not touched.
     """
+    if len(code) > LONGEST:
+        rough = {label for pattern, label in ROUGH if pattern.search(code)}
+        return frozenset({UNSEEN, *rough, *({EXITS} if EXIT_TEXT.search(code) else ())})
     found = set(_Look(namespace).cell(code))
     if exits_kernel(code):
         found.add(EXITS)
@@ -75,7 +81,8 @@ def hints(code: str, namespace: Mapping[str, Any]) -> tuple[str, ...]:
     Such as "deletes tmp/", "rebinds `df`" (a name of `namespace`; new names are no news), "changes `sales` in place",
     "writes out.csv". The worst come first. Nothing is run, any text is taken, and the time is bounded.
     """
-    return told(code, namespace, effects(code, namespace))
+    found = effects(code, namespace)
+    return told(code if len(code) <= LONGEST else None, namespace, found)
 
 
 def exits_kernel(code: str) -> bool:
@@ -84,6 +91,8 @@ def exits_kernel(code: str) -> bool:
     True for exit() and quit(), os._exit, os.kill, os.exec*, signal.raise_signal and their like, also imported by name
     or fetched with getattr, and for shell lines that kill. `sys.exit` is not among them: it only stops the code.
     """
+    if len(code) > LONGEST:
+        return bool(EXIT_TEXT.search(code))
     parts = cellcode.split(code)
     if any(SHELL_KILL.search(command) for command in parts.shell):
         return True
@@ -187,6 +196,8 @@ class _Look:
             found |= of_command(" ".join(part for part in parts if part))
         elif label == UNSEEN and given:
             found |= self._inner(names.text(given[0]) or "")
+        if called == "operator.methodcaller" and given and (named := names.text(given[0])) in ANY_OWNER:
+            found.add(ANY_OWNER[named])
         if called.startswith("get_ipython().run_") and called.endswith("_magic"):
             head, *rest = [names.text(argument) or "" for argument in given] or [""]
             mark, end = ("%%", "\n") if "cell" in called else ("%", " ")

@@ -18,6 +18,7 @@ from nbagent.tools.known import GAP, PATH, UNKNOWN, Body, Value, holding, joined
 from nbagent.tools.made import attribute_of_path, made, percent
 from nbagent.tools.scopes import Names, Scope
 from nbagent.tools.signs import UNSEEN
+from nbagent.tools.syntax import flat, is_generator, is_minus, method_of
 
 _DEPTH = 90
 _STEPS = 60_000
@@ -28,6 +29,9 @@ _ACCESSORS = frozenset({"loc", "iloc", "at", "iat", "str"})
 _ONLY_LOOK = frozenset(
     {"print", "type", "help", "id", "repr", "hasattr", "str", "isinstance", "callable", "len", "display"}
 )
+_CALLS_WITH_REST = frozenset({"register", "submit", "to_thread", "apply", "apply_async", "call_soon", "callback"})
+GENERATOR = "generator"
+"""The family of what a generator function gives: its body runs when something is taken from it."""
 _INNER = ast.Lambda(ast.arguments([], [], None, [], [], None, []), ast.Constant(None))
 
 
@@ -41,6 +45,7 @@ class Following:
         self.left_out = False
         self.returned: list[Value] = []
         self._homes: dict[int, Scope] = {}
+        self._instances: list[dict[str, Value]] = [{}]
         self._active: list[Body] = []
         self._depth = 0
         self._steps = 0
@@ -149,7 +154,7 @@ class Following:
     def _on_listcomp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
         outer, self.names.scope = self.names.scope, Scope(self.names.scope, passing=True)
         for part in node.generators:
-            element = self.visit(part.iter).element()
+            element = self.taken(self.visit(part.iter))
             for target in flat([part.target]):
                 if isinstance(target, ast.Name):
                     self.names.put(self.names.scope, target.id, element)
@@ -163,11 +168,26 @@ class Following:
     _on_generatorexp = _on_listcomp
     _on_dictcomp = _on_listcomp
 
+    def taken(self, value: Value) -> Value:
+        """Return what is known of what a loop takes from `value`; a generator runs now."""
+        return self._enter(value, (), {}) if value.family == GENERATOR else value.element()
+
+    def set_attribute(self, owner: Value, name: str, value: Value) -> None:
+        """Note that an attribute is set: of the notebook's module, of an instance of the cell's class, of any object."""
+        if owner.meant == "__main__":
+            self.names.bind(name, value, self.names.top)
+        elif owner.of is not None:
+            self._instances[owner.number][name] = value
+        else:
+            self.change(owner)
+
     def _on_attribute(self, node: ast.Attribute) -> Value:
         return self._attribute(self.visit(node.value), node.attr)
 
     def _attribute(self, owner: Value, name: str) -> Value:
-        if owner.of is not None and (method := _method(owner.of, name)) is not None:
+        if owner.of is not None and name in self._instances[owner.number]:
+            return self._instances[owner.number][name]
+        if owner.of is not None and (method := method_of(owner.of, name)) is not None:
             return Value(body=method, family="plain", given=(owner,))
         if owner.family == "path" and (known := attribute_of_path(owner, name)) is not None:
             return known
@@ -187,7 +207,7 @@ class Following:
         accessor = isinstance(node.value, ast.Attribute) and node.value.attr in _ACCESSORS
         chosen = isinstance(node.slice, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp | ast.List | ast.ListComp)
         cut = isinstance(node.slice, ast.Slice) and owner.family != "numpy"  # of an array it is a view
-        if (accessor or chosen or cut) and not _is_minus(node.slice):
+        if (accessor or chosen or cut) and not is_minus(node.slice):
             return Value(holds=owner.touches()) if cut and not owner.family else UNKNOWN
         return owner.part()
 
@@ -202,6 +222,9 @@ class Following:
         """Note what a call would do, and return what it would give."""
         if function.body is not None:
             return self._enter(function, args, keywords)
+        if function.meant in {"operator.methodcaller()", "operator.attrgetter()"} and args:
+            got = self._attribute(args[0], function.name)
+            return got if function.meant == "operator.attrgetter()" else self.call(got, function.given, {})
         args = (*function.given, *args)
         special = self._special(function.meant, args, keywords)
         if special is None:
@@ -209,11 +232,13 @@ class Following:
         if special is not None:
             return special
         call = _called(function, args, keywords)
+        if call.method == "pipe" and args and (args[0].body is not None or args[0].name):
+            return self.call(args[0], (call.owner, *args[1:]), keywords)
         self._note(call)
         if function.meant not in _ONLY_LOOK:
             for value in call.given:
                 for one in (value, *value.items):
-                    self._handed(one)
+                    self._handed(one, _args_for_it(call, one))
         return made(call)
 
     def _note(self, call: Called) -> None:
@@ -222,25 +247,28 @@ class Following:
         for value in changed:
             self.change(value)
 
-    def _handed(self, value: Value) -> None:
-        """Take a function that is handed over for one that is called, with arguments that are not known."""
+    def _handed(self, value: Value, args: tuple[Value, ...]) -> None:
+        """Take a function that is handed over for one that is called, mostly with arguments that are not known."""
         if value.body is not None and not isinstance(value.body, ast.ClassDef):
-            self._enter(value, (), {})
+            self._enter(value, args, {})
         elif (value.name or (value.family == "plain" and value.text is None)) and not value.meant.endswith(")"):
-            self._note(_called(value, (*value.given, UNKNOWN), {}))
+            self._note(_called(value, (*value.given, *(args or (UNKNOWN,))), {}))
 
     def _enter(self, function: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value:
         """Go through a function with what is known of its arguments; a class gives an instance."""
         body = function.body
         args = (*function.given, *args)
         if isinstance(body, ast.ClassDef):
-            instance = Value(of=body)
+            self._instances.append({})
+            instance = Value(of=body, number=len(self._instances) - 1)
             for name in ("__init__", "__post_init__"):
-                if (method := _method(body, name)) is not None:
+                if (method := method_of(body, name)) is not None:
                     self._enter(Value(body=method), (instance, *(args if name == "__init__" else ())), keywords)
             return instance
         if body is None or body in self._active or len(self._active) >= _CALLS:
             return UNKNOWN
+        if function.family != GENERATOR and is_generator(body):  # it runs when something is taken from it
+            return Value(body=body, family=GENERATOR, given=args)
         names = self.names
         outer, names.scope = names.scope, Scope(self._homes.get(id(body), names.top))
         returned, self.returned = self.returned, []
@@ -263,6 +291,16 @@ class Following:
             if (not name or GAP in name) and first.meant in _MODULES_OF_POWER:
                 self.say(WORDS[UNSEEN])
             return self._attribute(first, name) if name and GAP not in name else first.part()
+        if meant.endswith(".__getattribute__") and args:
+            owner = plain_name(meant.removesuffix(".__getattribute__"))
+            if owner == "object" and len(args) > 1:
+                return self._attribute(first, args[1].text or GAP)
+            return Value(meant=owner, family="plain").attribute(first.text or GAP)
+        if meant == "setattr" and len(args) == 3:
+            self.set_attribute(first, args[1].text or GAP, args[2])
+            return UNKNOWN
+        if meant in {"operator.methodcaller", "operator.attrgetter"}:
+            return Value(meant=f"{meant}()", name=first.text or "", given=args[1:])
         if meant in {"__import__", "importlib.import_module", "importlib.__import__"}:
             if not first.text:
                 self.say(WORDS[UNSEEN])
@@ -315,13 +353,11 @@ class Following:
         return UNKNOWN
 
 
-def flat(targets: Iterable[ast.expr]) -> Iterable[ast.expr]:
-    """Yield the single targets of an assignment."""
-    for target in targets:
-        if isinstance(target, ast.Tuple | ast.List):
-            yield from flat(target.elts)
-        else:
-            yield target.value if isinstance(target, ast.Starred) else target
+def _args_for_it(call: Called, function: Value) -> tuple[Value, ...]:
+    """Return the arguments with which a call will call a function that it gets: `submit(f, 1)`, `Thread(target=f, args=(1,))`."""
+    if call.args and call.args[0] is function and call.method in _CALLS_WITH_REST:
+        return call.args[1:]
+    return call.keywords["args"].items if "args" in call.keywords else ()
 
 
 def _called(function: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Called:
@@ -339,15 +375,3 @@ def _give(scope: Scope, parameters: ast.arguments, args: tuple[Value, ...], keyw
         scope.names[parameters.vararg.arg] = Value(items=args[len(names) :], holds=holding(args[len(names) :]))
     if parameters.kwarg:
         scope.names[parameters.kwarg.arg] = UNKNOWN
-
-
-def _method(body: ast.ClassDef, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    for node in body.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
-            return node
-    return None
-
-
-def _is_minus(node: ast.expr) -> bool:
-    """Whether an index is a number from the end: `items[-1]`."""
-    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping
 
 from nbagent.tools import cellcode
 from nbagent.tools.commands import WORDS, said_of_command, said_of_magic, short
-from nbagent.tools.follow import Following, flat
+from nbagent.tools.follow import GENERATOR, Following
 from nbagent.tools.known import GAP, UNKNOWN, Value, joined, plain_name
 from nbagent.tools.scopes import Scope
 from nbagent.tools.signs import DELETES, EXITS
+from nbagent.tools.syntax import flat
 
 _FIRST = (
     "ends",
@@ -35,14 +36,14 @@ _MOST = 30
 _LEFT_OUT = "does more than could be looked at"
 
 
-def told(code: str, namespace: Mapping[str, object], risks: Iterable[str]) -> tuple[str, ...]:
-    """Return the words for what a cell would do, the worst first.
+def told(code: str | None, namespace: Mapping[str, object], risks: Iterable[str]) -> tuple[str, ...]:
+    """Return the words for what a cell would do, the worst first; None is code that is too long to be gone through.
 
     `risks` are labels of the look that misses less: one that this look has not met is said as a possibility.
     """
     look = Foresight(namespace)
     try:
-        look.cell(code)
+        look.cell(code or "")
     except RecursionError:  # in a kernel's deep stack: what was seen until then is still true
         look.left_out = True
     words = [*look.said, *look.names.done.values()]
@@ -54,7 +55,7 @@ def told(code: str, namespace: Mapping[str, object], risks: Iterable[str]) -> tu
     words = list(dict.fromkeys(words))
     words.sort(key=lambda word: next((n for n, start in enumerate(_FIRST) if word.startswith(start)), len(_FIRST)))
     more = [f"and {len(words) - _MOST} more"] if len(words) > _MOST else []
-    return (*words[:_MOST], *more, *([_LEFT_OUT] if look.left_out else []))
+    return (*words[:_MOST], *more, *([_LEFT_OUT] if look.left_out or code is None else []))
 
 
 def _start(words: str) -> str:
@@ -108,7 +109,7 @@ class Foresight(Following):
             self._branches(node.body, node.orelse)
 
     def _on_for(self, node: ast.For | ast.AsyncFor) -> None:
-        self._assign(node.target, self.visit(node.iter).element())
+        self._assign(node.target, self.taken(self.visit(node.iter)))
         self._branches(node.body, [])
         self.block(node.orelse)
 
@@ -137,6 +138,8 @@ class Foresight(Following):
     def _on_with(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
             value = self.visit(item.context_expr)
+            if value.family == GENERATOR:  # of a function under @contextmanager
+                value = self.taken(value)
             if item.optional_vars is not None:
                 self._assign(item.optional_vars, value)
         self.block(node.body)
@@ -247,7 +250,7 @@ class Foresight(Following):
             else:
                 self.change(owner)
         elif isinstance(target, ast.Attribute):
-            self.change(self.visit(target.value))
+            self.set_attribute(self.visit(target.value), target.attr, value)
 
     def _is_globals(self, value: Value) -> bool:
         return value.meant in {"globals()", "locals()", "vars()", "get_ipython().user_ns"} and self._here(value)

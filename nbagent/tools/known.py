@@ -11,6 +11,7 @@ import linecache
 import pathlib
 import types
 from dataclasses import dataclass, replace
+from typing import cast
 
 from nbagent.tools.cellcode import parse
 from nbagent.tools.dotted import of_value
@@ -43,7 +44,8 @@ class Value:
     library name, or that of the class or function which made it, with "()". `family`: what kind of thing it is ("pandas",
     "plain" for what can't change, "path" …, "" unknown). `text`: its text, a file's name for a path, with `GAP` for parts
     that are not known. `items`: those of a list that is written out. `body`: the function or class of a cell that it is;
-    `of`: the class of an instance; `given`: arguments that are set already; `owner` and `name`: of a method, its object.
+    `of`: the class of an instance, which is number `number`; `given`: arguments that are set already; `owner` and `name`:
+    of a method, its object.
     """
 
     roots: frozenset[str] = frozenset()
@@ -57,6 +59,7 @@ class Value:
     given: tuple[Value, ...] = ()
     owner: Value | None = None
     name: str = ""
+    number: int = 0
 
     def part(self, meant: str = "") -> Value:
         """Return what is known of a part of this value: an attribute, an item, an element."""
@@ -147,8 +150,9 @@ def joined_path(*parts: str | None) -> str | None:
 def of_namespace(name: str, value: object) -> Value:
     """Return what is known of the person's variable `name`."""
     kind, roots = type(value), frozenset({name})
-    if isinstance(value, types.FunctionType) and kind is types.FunctionType:
-        return Value(roots, meant=of_value(value), family="plain", body=_body(value))
+    if kind is types.FunctionType:  # isinstance would ask the object for its __class__
+        function = cast("types.FunctionType", value)
+        return Value(roots, meant=of_value(function), family="plain", body=_body(function))
     if kind in {types.ModuleType, types.BuiltinFunctionType}:
         return Value(roots, meant=of_value(value), family="plain")
     if kind is str:

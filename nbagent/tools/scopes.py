@@ -48,6 +48,7 @@ class Names:
         self.stars: list[str] = []
         self.done: dict[str, str] = {}
         self._namespace = namespace
+        self._known: dict[str, Value] = {}
         self._journal: list[_Change] = []
 
     def get(self, name: str) -> Value:
@@ -58,7 +59,7 @@ class Names:
                 return scope.names[name]
             scope = scope.elsewhere.get(name, scope.outer)
         if name in self._namespace:
-            return of_namespace(name, self._namespace[name])
+            return self._of_person(name)
         if module := next((star for star in self.stars if star in _STARS), None):
             return Value(meant=f"{module}.{name}", family="plain")
         if name in _SAME:
@@ -120,12 +121,17 @@ class Names:
             self.put(scope, key[1], merged(tuple(known for known in left if known is not None) or (UNKNOWN,)))
 
     def _from_outside(self, scope: Scope, name: str) -> Value | None:
-        return of_namespace(name, self._namespace[name]) if scope is self.top and name in self._namespace else None
+        return self._of_person(name) if scope is self.top and name in self._namespace else None
+
+    def _of_person(self, name: str) -> Value:
+        if name not in self._known:
+            self._known[name] = of_namespace(name, self._namespace[name])
+        return self._known[name]
 
     def _is_same(self, name: str, value: Value) -> bool:
         """Whether an import brings what the person has under that name already: `pd` again, `Path` again."""
         if not value.meant or value.roots != frozenset({name}):
             return False
-        old = of_namespace(name, self._namespace[name]).meant
+        old = self._of_person(name).meant
         ends = (old.partition(".")[0], old.rpartition(".")[2])
         return bool(old) and ends == (value.meant.partition(".")[0], value.meant.rpartition(".")[2])

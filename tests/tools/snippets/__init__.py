@@ -39,13 +39,13 @@ def snippets() -> list[Snippet]:
 
 def names() -> dict[str, object]:
     """The variables that exist when a snippet is looked at."""
-    import matplotlib
+    import matplotlib as mpl
     import matplotlib.pyplot as plt
     import numpy as np
     import pandas as pd
     import polars as pl
 
-    matplotlib.use("agg")
+    mpl.use("agg")
     table = {"region": ["n", "s"], "price": [1.0, 2.0], "n": [1, 2]}
     fig, ax = plt.subplots()
     plt.close(fig)
@@ -53,12 +53,11 @@ def names() -> dict[str, object]:
     def clean(frame):
         return frame.dropna()
 
-    return {
-        **{"df": pd.DataFrame(table), "sales": pd.DataFrame(table), "lf": pl.DataFrame(table), "arr": np.arange(5.0)},
-        **{"items": [], "d": {}, "seen": set(), "x": 3, "total": 0.0, "name": "report", "path": Path("data/raw.csv")},
-        **{"con": sqlite3.connect(":memory:"), "rng": np.random.default_rng(0), "fig": fig, "ax": ax, "pd": pd, "np": np},
-        **{"rows": [{}], "gen": (n for n in range(3)), "plt": plt, "clean": clean},
-    }
+    frames = {"df": pd.DataFrame(table), "sales": pd.DataFrame(table), "lf": pl.DataFrame(table), "arr": np.arange(5.0)}
+    plain = {"items": [], "d": {}, "seen": set(), "x": 3, "total": 0.0, "name": "report", "path": Path("data/raw.csv")}
+    others = {"con": sqlite3.connect(":memory:"), "rng": np.random.default_rng(0), "fig": fig, "ax": ax, "rows": [{}]}
+    known = {"gen": (n for n in range(3)), "pd": pd, "np": np, "plt": plt, "clean": clean}
+    return frames | plain | others | known
 
 
 @dataclass(frozen=True)
@@ -95,4 +94,6 @@ def score_of_labels(given: list[Snippet], namespace: dict[str, object]) -> Score
 def score_of_risk(given: list[Snippet], namespace: dict[str, object]) -> Score:
     """Count `effects` (any at all) against risky or calm."""
     pairs = ((effects(s.code, namespace), s.risky) for s in given)
-    return _score((frozenset({"risky"} if found else ()), frozenset({"risky"} if true else ())) for found, true in pairs)
+    return _score(
+        (frozenset({"risky"} if found else ()), frozenset({"risky"} if true else ())) for found, true in pairs
+    )
