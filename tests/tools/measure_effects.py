@@ -26,6 +26,7 @@ def main() -> None:
         ("held out (20)", [s for s in every if s.kept == "held"]),
         ("first 60", [s for s in every if s.kept != "later"]),
         ("later (30)", [s for s in every if s.kept == "later"]),
+        ("last (20)", [s for s in every if s.kept == "last"]),
     ):
         labels, risk = score_of_labels(given, namespace), score_of_risk(given, namespace)
         print(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nbagent.tools.effects import effects, hints
 
-_HEAD = re.compile(r"^== (\d+) (tune|held|later) (risky|calm): (.*)$", re.MULTILINE)
+_HEAD = re.compile(r"^== (\d+) (tune|held|later|last) (risky|calm): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
