@@ -11,6 +11,8 @@ import functools
 from contextvars import ContextVar
 from typing import Any
 
+from nbagent.jupyter.pump import own_parent
+
 
 class CellNumber:
     """The wrapper of one shell's `kernel.do_execute`; the caller holds it and calls `install`, `keep` and `remove`.
@@ -37,7 +39,8 @@ class CellNumber:
             kept: list[int] = []
             token = self._request.set(kept)
             try:
-                reply = await original(*args, **kwargs)
+                with own_parent(self._kernel):
+                    reply = await original(*args, **kwargs)
             finally:
                 self._request.reset(token)
             if kept and isinstance(reply, dict) and "execution_count" in reply:

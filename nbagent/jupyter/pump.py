@@ -2,14 +2,14 @@
 
 ipykernel 6 takes shell messages from one queue, 7.0 to 7.3 wait on one lock, 7.4 delivers them at once. For the first
 two, jupyter-ui-poll takes the messages in a side task and puts execute requests aside until the cell has ended.
-Must not know of bridges or agents. Read `pumping`.
+Must not know of bridges or agents. Read `pumping`, then `own_parent`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 EVERY = 0.05
@@ -30,12 +30,31 @@ def can_pump(kernel: Any) -> bool:
     return is_queued(kernel) or (hasattr(kernel, "_main_asyncio_lock") and version < DELIVERS_SINCE)
 
 
+@contextmanager
+def own_parent(kernel: Any) -> Generator[None]:
+    """Around the handling of one request: it ends as the request that it began as.
+
+    ipykernel 7.1 to 7.3 handle all messages of the main shell in one context, one after the other. With a pump a click is
+    handled in the middle of a cell; what is published at the cell's end (idle) would then be said to be the click's, and
+    a front end that waits for it would show the cell as running for ever.
+    """
+    ident, parent = kernel._parent_ident["shell"], kernel.get_parent("shell")  # noqa: SLF001
+    try:
+        yield
+    finally:
+        if kernel.get_parent("shell") is not parent:
+            kernel.set_parent(ident, parent, "shell")
+
+
 @asynccontextmanager
 async def pumping(shell: Any) -> AsyncGenerator[None]:
     """Deliver what the page sends, as long as this is entered; enter it in the running cell, and once at a time."""
     from jupyter_ui_poll import ui_events
 
     events: Any = ui_events()
+    # After each round jupyter-ui-poll puts the cell's parent back, with all channels' idents in place of the shell's: then
+    # what the cell prints is fine, but input() has nobody to ask.
+    events._original_parent = (shell.kernel._parent_ident["shell"], shell.kernel.get_parent())  # noqa: SLF001
     # jupyter-ui-poll ends itself at `post_run_cell`; code that calls `run_cell` inside this cell triggers that too, and
     # then the person's next cell would run in the middle of this one. So its hook is put back only at the end.
     hook = events._post_run_cell  # noqa: SLF001  (no public way)

@@ -244,8 +244,9 @@ class AgentView:
 
     def arm(self, card: ApprovalCard | QuestionCard) -> float:
         """Have `card` wake after `DEAD_TIME`; return the time from which it takes a click."""
+        ready = self._clock() + DEAD_TIME  # before the timer: a button that shows itself as alive takes a click
         self._loop.call_later(DEAD_TIME, lambda: None if self._closed or card.done else card.wake())
-        return self._clock() + DEAD_TIME
+        return ready
 
     def post(self, action: Callable[[], None]) -> None:
         """Run `action` of a button on the loop's thread."""
