@@ -66,10 +66,14 @@ class FrontEnd:
         self.typed = None if typed is None else list(typed)
         self.on_input: Callable[[], None] | None = None
         """Called in place of typing a line."""
+        self.on_line: Callable[[str], None] = lambda _: None
+        """Told of each line that a cell prints."""
         self.subshell: str | None = None
         """The subshell that comm messages go to, as JupyterLab sends them on 7.0 to 7.3; None: the main shell."""
         self._faces: dict[str, str] = {}
         self._armed: list[str] = []
+        self._timeline = ""
+        self._card = 0
         self._heard = asyncio.Event()
         self._bridges: set[str] = set()
         self._waiting: dict[str, asyncio.Future[Json]] = {}
@@ -118,9 +122,15 @@ class FrontEnd:
         assert said["status"] == "ok", said
         return said["data"]["text/plain"]
 
-    async def click(self, face: str) -> str:
-        """Click the newest button of that face as soon as it takes a click; return which one it was."""
-        button = await self.button(face)
+    async def click(self, face: str, *, first: bool = False, **read: Any) -> str:
+        """Click the newest button of that face (or the `first`) as soon as it takes a click; return which one it was.
+
+        `read` is what the page reads in the card at the click: words, ticks, texts.
+        """
+        button = await self.button(face, first=first)
+        if read:
+            content = {"op": "card", "card": self._card, **read}
+            self.send(self._timeline, {"method": "custom", "content": content})
         self.press(button)
         self._armed.remove(button)
         return button
@@ -129,10 +139,14 @@ class FrontEnd:
         """Send a click on a button, whether it is there or not."""
         self.send(button, {"method": "custom", "content": {"event": "click"}})
 
-    async def button(self, face: str) -> str:
+    async def button(self, face: str, *, first: bool = False) -> str:
         """Return the newest button of that face that was enabled after it was shown, as soon as there is one."""
         await self.until(lambda: any(self._faces[button] == face for button in self._armed))
-        return [button for button in self._armed if self._faces[button] == face][-1]
+        return [button for button in self._armed if self._faces[button] == face][0 if first else -1]
+
+    async def rests(self, face: str) -> None:
+        """Return when no button of that face takes a click: a card that changes under the hand takes none for a moment."""
+        await self.until(lambda: not any(self._faces[button] == face for button in self._armed))
 
     async def until(self, holds: Callable[[], bool], within: float = 30) -> None:
         """Return when `holds` does, looked at after each message from the kernel."""
@@ -168,6 +182,10 @@ class FrontEnd:
         if self.subshell:
             message["header"]["subshell_id"] = self.subshell
         self.client.shell_channel.send(message)
+
+    def heard(self) -> None:
+        """Have `until` look again."""
+        self._heard.set()
 
     # ── what it hears ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -206,14 +224,14 @@ class FrontEnd:
             if self.on_input is not None:
                 self.on_input()
             else:
-                assert self.typed, f"nothing is typed for {request['content']['prompt']!r}"
+                await self.until(lambda: bool(self.typed))
                 self.client.input(self.typed.pop(0))
 
     async def _iopub(self) -> None:
         while True:
             message = await self.client.iopub_channel.get_msg(timeout=None)
             self._take(message["msg_type"], message["content"], message["parent_header"].get("msg_id", ""))
-            self._heard.set()
+            self.heard()
             said = repr(message["content"])
             for part, there in self._seen:
                 if part in said:
@@ -221,10 +239,17 @@ class FrontEnd:
 
     def _take(self, kind: str, content: Json, parent: str) -> None:
         cell = self._cells.get(parent, Cell())
+        for name in (content.get("data", {}).get("state") or {}).get("_dom_classes", ()):
+            if name.startswith("nbagent-card-"):
+                self._card = int(name.removeprefix("nbagent-card-"))
         match kind:
             case "status" if content["execution_state"] == "idle":
                 self._got(f"idle {parent}", content)
-            case "stream" | "error" | "execute_result" | "display_data":
+            case "stream":
+                cell.outputs.append(dict(content))
+                for line in content["text"].splitlines():
+                    self.on_line(line)
+            case "error" | "execute_result" | "display_data":
                 cell.outputs.append(dict(content))
                 if shown := content.get("transient", {}).get("display_id"):
                     self._displays[shown] = cell.outputs[-1]
@@ -236,8 +261,12 @@ class FrontEnd:
                     self._bridges.add(content["comm_id"])
                 if state.get("_model_name") == "ButtonModel":
                     self._faces[content["comm_id"]] = str(state.get("description"))
+                if "head" in state:
+                    self._timeline = content["comm_id"]
             case "comm_msg" | "comm_close" if (button := content["comm_id"]) in self._faces:
-                disabled = (content["data"].get("state") or {}).get("disabled", kind == "comm_close" or None)
+                state = content["data"].get("state") or {}
+                self._faces[button] = str(state.get("description", self._faces[button]))
+                disabled = state.get("disabled", kind == "comm_close" or None)
                 if disabled is not None and button in self._armed:
                     self._armed.remove(button)
                 if disabled is False:

@@ -12,6 +12,7 @@ from tests.support.messages_server import MessagesServer, calls
 
 pytestmark = [pytest.mark.kernel, pytest.mark.places, pytest.mark.timeout(120)]
 
+
 @pytest.mark.parametrize("over", ["main shell", "subshell"])
 async def test_buttons_answer_and_cells_are_proposed(tmp_path, over):
     """Row 27: comm messages over the main shell (VS Code) or a subshell (Colab does not, JupyterLab does)."""
@@ -21,7 +22,9 @@ async def test_buttons_answer_and_cells_are_proposed(tmp_path, over):
             info = await colab.info()
             if over == "subshell" and "kernel subshells" in info.get("supported_features", []):
                 colab.subshell = await colab.open_subshell()
-            server.push(calls("add_cell", source="y = 1", cell_type="code"), calls("run_python", code="40 + 2"), "Done.")
+            server.push(
+                calls("add_cell", source="y = 1", cell_type="code"), calls("run_python", code="40 + 2"), "Done."
+            )
             running = asyncio.create_task(colab.cell("%%agent\ngo"))
             for _ in range(2):
                 await colab.click("Approve")

@@ -39,7 +39,7 @@ async def test_a_person_reads_text_and_types_their_answers_and_nothing_looks_ali
                 "42",
                 "Denied by the person, so it did not run. They say: use 2 instead",
                 "44",
-                "the first",
+                "The person answered: the first",
             ]
             assert "allow run_python(sha256:" in (await console.cell("%agent rules")).text, "the rule is kept"
             assert len(cell.asked) == 4
@@ -71,15 +71,23 @@ async def test_added_and_edited_cells_are_proposed_in_one_next_cell_and_in_the_t
                 assert part in cell.text, cell.text
             said = results(server)
             assert "x + 1" in said[0] and "2" in said[0], "the cell that ran is read with its value"
-            assert all("propos" in text and "has not run" in text for text in said[1:4]), said
+            assert all("only proposed" in text for text in said[1:4]) and all(
+                "has not run" in text for text in said[1:3]
+            ), said
             assert "can't be deleted from here" in said[4] and "from here" in said[5], said
             opening = str(server.requests[0].body["messages"][0])
-            assert "does not let you reach the notebook" in opening and "In[2]" in opening and "%%agent" not in opening[20:]
+            assert (
+                "does not let you reach the notebook" in opening
+                and "In[2]" in opening
+                and "%%agent" not in opening[20:]
+            )
             assert await console.value("x, 'y' in globals()") == "(1, False)", "nothing ran"
 
             server.push(calls("add_cell", source="total = sum(range(4))"), "One cell.")
             cell = await console.cell("%%agent\nanother")
-            assert cell.next_inputs == ["total = sum(range(4))"], "one cell alone is as it is, and the old ones are gone"
+            assert cell.next_inputs == ["total = sum(range(4))"], (
+                "one cell alone is as it is, and the old ones are gone"
+            )
         server.assert_clean()
 
 
