@@ -159,6 +159,9 @@ class _Cells:
         if before.outputs is None:
             self.told.kept.append(f"{label(now)} keeps its output: the old one was too large to keep")
             return False
+        if before.number is not None and change.wrote and now.source == before.source:
+            # text and output belong together again: JupyterLab takes its dot for “edited since” away when a cell runs
+            await (await self.notebook.begin_run(change.id)).end(None)
         await self.notebook.set_outputs(change.id, before.outputs, before.number)
         return True
 

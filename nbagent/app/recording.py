@@ -14,7 +14,7 @@ from typing import Any
 
 from nbagent.app.putback import missing_folders, read_if_there
 from nbagent.core.errors import ToolError
-from nbagent.core.ports import Kernel, Notebook, Output, Ran
+from nbagent.core.ports import Kernel, Notebook, Output, Preview, Ran
 from nbagent.core.tools import Call, Kind, Tool
 from nbagent.extend.bindings import Bindings
 from nbagent.extend.checkpoints import FILE_LIMIT, Checkpoint, FileChange, bytes_hash
@@ -37,6 +37,7 @@ class Recording:
         self.checkpoint = checkpoint
         self.notebook = None if notebook is None else RecordedNotebook(notebook, checkpoint)
         self._names = dict(kernel.namespace())
+        self._hints: dict[str, tuple[str, ...]] = {}
         self.kernel = WatchedKernel(kernel, self._ran)
         self._plain = kernel
         self._root = root
@@ -65,7 +66,12 @@ class Recording:
             return self._writing(tool)
         if tool.name == "shell":
             return _noting(tool, lambda given: self._commanded(tool, given))
-        return tool
+        return dataclasses.replace(tool, preview=lambda given: self._previewed(tool.preview(given)))
+
+    def _previewed(self, preview: Preview) -> Preview:
+        """Remember what was said of code before it runs: to look at it once more takes milliseconds."""
+        self._hints[preview.body] = preview.effects
+        return preview
 
     def _used(self, tool: Tool, given: Mapping[str, Any]) -> None:
         if tool.kind(dict(given)) not in _LOOKS:
@@ -111,7 +117,8 @@ class Recording:
 
     def _ran(self, code: str, namespace: Mapping[str, Any], who: str) -> None:
         """Keep what code has probably done that can't be taken back: a look at its text, and no more than that."""
-        for hint in hints(code, namespace):
+        found_before = self._hints.pop(code, None)
+        for hint in hints(code, namespace) if found_before is None else found_before:
             if found := _IN_PLACE.match(hint):
                 name = found[1].partition(".")[0].partition("[")[0]
                 if name in self._names and self._names[name] is namespace.get(name):

@@ -12,8 +12,8 @@ import secrets
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
-from nbagent.core.messages import Json
 from nbagent.extend.checkpoints import Checkpoint, Head
 from nbagent.extend.sessions import JsonlStore, private_folder
 
@@ -35,7 +35,7 @@ class CheckpointFolder:
         stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(checkpoint.head.at))
         store = JsonlStore(self.folder / f"{stamp}-{checkpoint.head.run}.jsonl")
 
-        def keep(record: Json) -> None:
+        def keep(record: dict[str, Any]) -> None:
             if not store.path.exists():
                 store.append({"type": "run", "version": 1, **asdict(checkpoint.head)})
             store.append(record)
@@ -104,7 +104,9 @@ class CheckpointFolder:
             return []
 
 
-def _head(record: Json) -> Head:
+def _head(record: Any) -> Head:
+    if not isinstance(record, dict):
+        raise TypeError("a checkpoint begins with an object")
     names = Head.__dataclass_fields__
     head = Head(**{key: value for key, value in record.items() if key in names})
     return replace(head, undone=tuple(head.undone))

@@ -72,6 +72,7 @@ class JsonlStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.problem = ""
+        self._ready = False
 
     def append(self, record: Json) -> None:
         """Append one record as one line, in one write, with the time (`when`, seconds since 1970)."""
@@ -79,7 +80,9 @@ class JsonlStore:
             return
         line = json.dumps({**record, "when": round(time.time(), 3)}, ensure_ascii=False, default=str) + "\n"
         try:
-            private_folder(self.path.parent)
+            if not self._ready or not self.path.exists():  # somebody may have cleared the folder away
+                private_folder(self.path.parent)
+                self._ready = True
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
             try:
                 os.write(handle, line.encode("utf-8", "replace"))
