@@ -106,7 +106,7 @@ class Following:
         left, right = self.visit(node.left), self.visit(node.right)
         if isinstance(node.op, ast.Div) and "path" in {left.family, right.family}:
             return Value(meant=PATH, family="path", text=joined_path(left.text, right.text))
-        if isinstance(node.op, ast.Add) and (left.text is not None or right.text is not None):
+        if isinstance(node.op, ast.Add) and "str" in {left.meant, right.meant}:
             return Value(text=joined(left.text, right.text), meant="str")
         if isinstance(node.op, ast.Add):
             return Value(

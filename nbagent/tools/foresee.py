@@ -181,7 +181,9 @@ class Foresight(Following):
         if (known and old.family not in {"plain", "polars", "path"}) or (not known and added.items):
             self.change(old)
         else:
-            self.names.bind(node.target.id, Value(text=joined(old.text, added.text) if old.text is not None else None))
+            self.names.bind(
+                node.target.id, Value(text=joined(old.text, added.text), meant="str") if old.meant == "str" else UNKNOWN
+            )
 
     def _on_delete(self, node: ast.Delete) -> None:
         for target in flat(node.targets):
@@ -218,8 +220,13 @@ class Foresight(Following):
         self.names.bind(name, Value(frozenset({name}), meant=plain_name(meant), family="plain"))
 
     def _on_functiondef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        self.block((*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)))
-        self.names.bind(node.name, self.defined(node))
+        decorators = [self.visit(decorator) for decorator in node.decorator_list]
+        self.block((*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)))
+        value = self.defined(node)
+        for decorator in reversed(decorators):
+            if decorator.body is not None:
+                self.call(decorator, (value,), {})
+        self.names.bind(node.name, value)
 
     _on_asyncfunctiondef = _on_functiondef
 

@@ -158,6 +158,8 @@ def of_namespace(name: str, value: object) -> Value:
     if kind is str:
         text = str(value)
         return Value(roots, meant="str", family="plain", text=text if len(text) <= 1000 else None)
+    if kind is int:
+        return Value(roots, family="plain", text=str(value) if -(10**9) < cast("int", value) < 10**9 else None)
     if kind in {pathlib.PosixPath, pathlib.WindowsPath}:
         return Value(roots, meant=PATH, family="path", text=str(value))
     if issubclass(kind, type):

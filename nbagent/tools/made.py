@@ -62,6 +62,8 @@ def made(call: Called) -> Value:
         return Value(family="names", text=first.text)
     if owner.text is not None and call.method == "format":
         return Value(text=_BRACES.sub(GAP, owner.text), meant="str")
+    if owner.text is not None and call.method == "join" and first.items:
+        return Value(text=owner.text.join(GAP if item.text is None else item.text for item in first.items), meant="str")
     if owner.text is not None and call.method in _SAME_TEXT:
         return Value(text=owner.text, meant="str")
     if meant in _HOLDERS:

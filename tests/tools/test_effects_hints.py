@@ -39,10 +39,10 @@ def test_precision_and_recall_stay_what_they_are(namespace):
 
 
 def test_precision_and_recall_of_what_came_later_stay_too(namespace):
-    later = [snippet for snippet in snippets() if snippet.kept == "later"]
+    later = [snippet for snippet in snippets() if snippet.kept in {"later", "last"}]
     labels, risk = score_of_labels(later, namespace), score_of_risk(later, namespace)
-    assert min(labels.precision, labels.recall) >= 0.99
-    assert risk.precision >= 0.92
+    assert min(labels.precision, labels.recall) >= 0.98
+    assert risk.precision >= 0.95
     assert risk.recall == 1.0
 
 
@@ -107,6 +107,12 @@ def test_what_a_type_can_not_do_is_not_said():
         "rebinds `t`",
         "rebinds `s`",
     )
+
+
+def test_a_number_is_counted_up_and_not_written_behind_another():
+    assert hints("n += 1\nopen(f'{n}.csv', 'w')", {"n": 3}) == ("rebinds `n`", "writes ….csv")
+    assert hints("open(f'{n + 1}.csv', 'w')", {"n": 3}) == ("writes ….csv",)
+    assert hints("s += 'b'\nopen(s + '.csv', 'w')", {"s": "a"}) == ("rebinds `s`", "writes ab.csv")
 
 
 # ── functions ────────────────────────────────────────────────────────────────────────────────────────────────────────
