@@ -7,7 +7,7 @@ import os
 from collections.abc import Awaitable
 from typing import Any
 
-from IPython.core.magic import Magics, line_cell_magic, magics_class
+from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
 from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.options import describe
@@ -24,6 +24,7 @@ class AgentMagics(Magics):
         super().__init__(shell)
         self._extension = extension
 
+    @no_var_expand
     @line_cell_magic
     def agent(self, line: str, cell: str | None = "") -> Any:
         """Run an agent in this notebook.

@@ -13,6 +13,7 @@ from nbagent.core.ports import Cell, Notebook
 from nbagent.tools.cells import starts_agent
 
 _NAMED = 12
+_LOADS = "%load_ext nbagent"
 
 
 async def gone_with(notebook: Notebook | None, shell: Any) -> str:
@@ -29,9 +30,9 @@ async def gone_with(notebook: Notebook | None, shell: Any) -> str:
 
 def said_of(ran: Sequence[Cell], history: Sequence[str]) -> str:
     """Return the sentence for executed cells, and what this kernel has run, by number from 1 on ([0] is nothing)."""
-    ran = [cell for cell in ran if not starts_agent(cell.source)]
+    ran = [cell for cell in ran if not starts_agent(cell.source) and cell.source.strip() != _LOADS]
     here = {source.strip() for source in history}
-    known = [cell for cell in ran if cell.source.strip() in here]
+    known = [cell for cell in ran if cell.source.strip() in here and not cell.source.lstrip().startswith("%")]
     late = [cell for cell in ran if (cell.number or 0) >= len(history)]  # this kernel has not come so far
     gone = late if known else ran
     if not gone:

@@ -73,8 +73,11 @@ class WidgetChannel:
         self.widget.on_msg(lambda _widget, content, _buffers: receive(content))
 
     def close(self) -> None:
-        """Close the widget, so that it leaves no state in the saved notebook."""
+        """Close the widget and the layout that came with it, so that neither leaves state in the saved notebook."""
+        layout = self.widget.layout
         self.widget.close()
+        if layout is not None:
+            layout.close()
 
 
 @dataclass(frozen=True, slots=True)

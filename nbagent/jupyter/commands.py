@@ -75,24 +75,29 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-_TICK = 0.05  # seconds: the precision of a process's start time, and more
-
-
-def end_processes(since: float) -> None:
-    """End the processes of our own process group that began after `since` (seconds since the epoch).
+def group_members() -> frozenset[int]:
+    """Return the ids of the processes in our own process group, this one too; none where that can't be told (Windows).
 
     They are found by group and not by parent: the grandchildren of a command whose shell has been killed have lost it.
-    Where processes can't be listed (no psutil, Windows), nothing is done.
     """
     if not hasattr(os, "getpgid"):
-        return
+        return frozenset()
     try:
-        import psutil  # comes with ipykernel; needed only here
+        import psutil  # comes with ipykernel; a terminal may do without
     except ImportError:
-        return
-    group, own = os.getpgrp(), os.getpid()
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):
-            new = process.pid != own and process.create_time() > since - _TICK
-            if new and os.getpgid(process.pid) == group:
-                process.kill()
+        return frozenset()
+    return frozenset(pid for pid in psutil.pids() if _group_of(pid) == os.getpgrp())
+
+
+def end_processes(before: frozenset[int]) -> None:
+    """Kill the processes of our group that were not there `before` (see `group_members`)."""
+    for pid in group_members() - before if before else ():
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _group_of(pid: int) -> int:
+    try:
+        return os.getpgid(pid)
+    except OSError:  # it has ended, or is not ours
+        return -1

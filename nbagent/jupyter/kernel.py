@@ -21,7 +21,7 @@ from typing import Any
 from nbagent.core.errors import Interrupted
 from nbagent.core.ports import Output, Ran
 from nbagent.jupyter.capture import Capture, safe_str
-from nbagent.jupyter.commands import end_processes
+from nbagent.jupyter.commands import end_processes, group_members
 from nbagent.jupyter.interrupts import OWNER, Gate, end_task
 from nbagent.jupyter.outputs import Outputs
 
@@ -102,7 +102,7 @@ class ShellKernel:
         timeout: float | None,
         scratch: str | None,
     ) -> Ran:
-        started, since = time.monotonic(), time.time()
+        started, processes = time.monotonic(), group_members()
         outputs = Outputs(emit)
         report = _Report()
         pid = os.getpid()
@@ -116,7 +116,7 @@ class ShellKernel:
                     await capture.drain()
         finally:
             if gate.person or gate.timed_out:
-                end_processes(since)  # what stopped code has started must not go on alone
+                end_processes(processes)  # what stopped code has started must not go on alone
             if report.error and not outputs.errors:
                 outputs.add({"output_type": "error", "ename": report.error, "evalue": report.message,
                              "traceback": [f"{report.error}: {report.message}"]})  # fmt: skip

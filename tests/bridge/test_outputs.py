@@ -101,6 +101,7 @@ def test_fifty_megabytes_keep_head_and_tail_and_say_what_is_gone():
 
 
 def test_a_progress_bar_that_redraws_for_hours_is_not_cut():
+    """Row 66: in the cell too."""
     mirror = Mirror()
     for n in range(30_000):
         mirror.take(stream(f"\r{n:100d}"))

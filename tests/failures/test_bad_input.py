@@ -62,7 +62,7 @@ async def test_a_server_that_is_not_there_or_none_of_the_api_is_named(tmp_path):
 
 
 async def test_what_is_wrong_in_the_cell_itself_is_one_line_with_the_nearest_spelling(tmp_path):
-    """Unknown option, unknown mode, unknown model, a number that is none, empty cell, unknown subcommand."""
+    """Row 54: unknown option, unknown mode, unknown model, a number that is none, empty cell, unknown subcommand."""
     with MessagesServer(models=["claude-sonnet-5-5"]) as server:
         async with Room(tmp_path, server) as room:
             for source, parts in {

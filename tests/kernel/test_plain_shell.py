@@ -163,6 +163,7 @@ def test_representations_of_excess_size_are_left_out() -> None:
 
 
 async def test_the_model_reads_a_syntax_error_without_colours(shell: InteractiveShell) -> None:
+    """Row 42: what the model reads of it."""
     (run_python,) = python_tools(ShellKernel(shell), timeout=5)
     result = await run_python.run(Call("c", lambda _: None, lambda _: None), {"code": "x = 1\ndef f(:"})
     text = result.content[0]["text"]
@@ -173,6 +174,7 @@ async def test_the_model_reads_a_syntax_error_without_colours(shell: Interactive
 
 
 async def test_a_rebound_magic_name_or_builtin_does_not_break_running(shell: InteractiveShell) -> None:
+    """Row 57: we use our own references."""
     shell.user_ns.update(print=None, display=None, input=1, get_ipython=None, sys=None, list=3)
     ran = await ShellKernel(shell).run("value = 7\nvalue", emit=lambda _: None, timeout=5)
     assert ran.outputs[-1]["data"]["text/plain"] == "7"

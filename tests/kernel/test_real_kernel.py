@@ -54,6 +54,7 @@ def test_what_other_code_prints_meanwhile_stays_in_the_agents_cell(real_kernel: 
 
 
 def test_threads_of_the_code_are_captured_and_older_threads_are_not(real_kernel: RealKernel) -> None:
+    """Row 39: told by age, not by which cell runs."""
     real_kernel.run(
         "go, done = threading.Event(), threading.Event()\n"
         "def old():\n    go.wait(20); print('old thread'); done.set()\nthreading.Thread(target=old).start()"
@@ -65,12 +66,14 @@ def test_threads_of_the_code_are_captured_and_older_threads_are_not(real_kernel:
 
 
 def test_descriptors_of_child_processes_are_captured(real_kernel: RealKernel) -> None:
+    """Row 43: what bypasses sys.stdout."""
     ran = real_kernel.agent("import subprocess, os\nsubprocess.run(['echo', 'child'])\nos.write(1, b'raw\\n');")
     assert sorted(stream(ran).split()) == ["child", "raw"]
     assert ran["leaked"] == []
 
 
 def test_errors_are_shown_once_with_their_traceback(real_kernel: RealKernel) -> None:
+    """Row 42: of every kind, also before anything runs."""
     for code, name in [("1/0", "ZeroDivisionError"), ("def f(:", "SyntaxError"), ("return 3", "SyntaxError")]:
         ran = real_kernel.agent(code)
         assert (ran["status"], error(ran)["ename"]) == ("error", name)
@@ -84,6 +87,33 @@ def test_a_failing_repr_is_an_error_although_ipython_calls_it_success(real_kerne
     assert (ran["status"], error(ran)["ename"]) == ("error", "ValueError")
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class E(Exception):\n    def __str__(self): raise ValueError('no')\nraise E",
+        "import subprocess\nraise subprocess.CalledProcessError(None, 'x')",
+    ],
+)
+def test_an_error_whose_text_can_not_be_made_is_an_error_and_not_ours(real_kernel: RealKernel, code: str) -> None:
+    """Row 42: IPython asks every exception for its text, which may fail; the code failed, not the agent."""
+    for ran in (real_kernel.agent(code), real_kernel.look(code)):
+        assert ran["status"] == "error" and ran["leaked"] == []
+        assert error(ran)["ename"] in {"E", "CalledProcessError"}
+
+
+@pytest.mark.parametrize(
+    "body", ["raise ValueError('no')", "raise SystemExit(3)", "raise KeyboardInterrupt", "return 3", "return ''"]
+)
+def test_a_repr_that_raises_or_is_no_text_costs_its_output_only(real_kernel: RealKernel, body: str) -> None:
+    """Row 93: as the value of a cell and in display(), in a cell and in a look; the kernel and the run live on."""
+    made = f"class Bad:\n    def __repr__(self): {body}\n"
+    for code in (made + "Bad()", made + "display(Bad())"):
+        for ran in (real_kernel.agent(code), real_kernel.look(code)):
+            assert ran["status"] == ("ok" if body == "return ''" else "error")
+            assert ran["leaked"] == []
+    assert real_kernel.alive
+
+
 def test_a_failure_of_agent_code_does_not_fail_the_agents_cell(real_kernel: RealKernel) -> None:
     reply = real_kernel.run("await agent('1/0')\n'went on'")
     assert reply.content["status"] == "ok"
@@ -91,6 +121,7 @@ def test_a_failure_of_agent_code_does_not_fail_the_agents_cell(real_kernel: Real
 
 
 def test_figures_are_shown_once_each(real_kernel: RealKernel) -> None:
+    """Row 41: by the model and by the person."""
     setup = "%matplotlib inline\nimport matplotlib.pyplot as plt\n"
     two = real_kernel.agent(setup + "plt.figure(); plt.plot([1, 2]); plt.figure(); plt.plot([2, 1]); None")
     assert sum("image/png" in o.get("data", {}) for o in two["outputs"]) == 2
@@ -100,6 +131,31 @@ def test_figures_are_shown_once_each(real_kernel: RealKernel) -> None:
     seen = real_kernel.look("plt.plot([3, 1]);")
     assert sum("image/png" in o.get("data", {}) for o in seen["outputs"]) == 1
     assert seen["leaked"] == []
+
+
+def test_a_figure_is_shown_once_however_the_code_shows_it(real_kernel: RealKernel) -> None:
+    """Row 41: by display(), by show(), as the value, in a failing cell, closed, in other formats and backends."""
+    real_kernel.agent("%matplotlib inline\nimport matplotlib.pyplot as plt")
+    new = "fig, ax = plt.subplots(); ax.plot([1, 2])\n"
+    for code, count in {
+        new + "display(fig)": 1,
+        new + "display(fig)\nfig": 1,
+        new + "plt.show()": 1,
+        new + "plt.show(); plt.plot([2, 1]); plt.show()": 2,
+        new + "plt.close(fig)": 0,
+        new + "plt.close(fig)\nfig": 1,
+        new + "1/0": 1,
+        new + "display(fig)\nax.plot([9, 1]);": 2,
+        "%config InlineBackend.figure_formats = ['svg']\n" + new + "fig": 1,
+        "%config InlineBackend.figure_formats = ['png', 'svg']\n" + new + "display(fig)": 1,
+        "%config InlineBackend.figure_formats = ['png']\n%matplotlib agg\n" + new + "plt.show()": 0,
+        "%matplotlib inline\n" + new: 1,
+    }.items():
+        for ran in (real_kernel.agent(code), real_kernel.look(code)):
+            shown = [o for o in ran["outputs"] if {"image/png", "image/svg+xml"} & set(o.get("data", {}))]
+            assert len(shown) == count, (code, ran["outputs"])
+            assert ran["leaked"] == []
+    assert real_kernel.value("plt.get_fignums()") == []
 
 
 def test_displays_are_updated_and_cleared(real_kernel: RealKernel) -> None:
@@ -163,6 +219,7 @@ def test_an_interrupt_of_awaiting_code_cancels_the_cell_and_leaves_no_task(real_
     ],
 )
 def test_the_time_limit_stops_code(real_kernel: RealKernel, code: str) -> None:
+    """Row 49: with what was printed until then, and a mark."""
     ran = real_kernel.agent("print('begun')\n" + code, limit=0.4)
     assert ran["status"] == "timeout"
     assert stream(ran) == "begun\n"
@@ -203,6 +260,7 @@ def test_an_interrupt_handler_and_every_patch_are_put_back(real_kernel: RealKern
 
 @pytest.mark.parametrize("code", ["exit()", "quit", "exit(keep_kernel=True)", "get_ipython().ask_exit()"])
 def test_exit_and_quit_are_refused_and_the_kernel_survives(real_kernel: RealKernel, code: str) -> None:
+    """Row 47: however they are spelled."""
     ran = real_kernel.agent(code)
     assert ran["status"] == "error"
     assert "would end the person's kernel" in error(ran)["evalue"]
@@ -229,10 +287,30 @@ def test_input_and_getpass_fail_at_once_and_name_the_tool_to_ask_with(real_kerne
 
 
 def test_shell_lines_have_no_stdin_and_their_output_and_code_arrive(real_kernel: RealKernel) -> None:
+    """Row 45: a command that reads gets the end of its input."""
     ran = real_kernel.agent("!cat\nword = 'braces'\n!echo {word} $word; echo err >&2; exit 3\nprint(_exit_code)")
     assert ran["status"] == "ok"
     assert stream(ran) == "braces braces\nerr\n3\n"
     assert stream(real_kernel.agent("files = !echo a; echo b\nprint(files)")) == "['a', 'b']\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("got = !cat\nprint(got)", "[]"),
+        ("print(get_ipython().getoutput('cat'))", "[]"),
+        ("import os; print(os.system('cat'), os.system('exit 3') >> 8)", "0 3"),
+        ("import os; print(repr(os.popen('cat').read()))", "''"),
+        ("import subprocess; print(subprocess.run(['cat']).returncode)", "0"),
+        ("import sys; print(repr(sys.stdin.read()))", "''"),
+        ("%%bash\nread line; echo got $line", "got"),
+        ("!python -c 'input()' 2>&1 | tail -1", "EOFError: EOF when reading a line"),
+    ],
+)
+def test_nothing_that_reads_waits_for_a_person(real_kernel: RealKernel, code: str, said: str) -> None:
+    """Row 45: whatever way a command is run, it gets the end of its input at once."""
+    ran = real_kernel.agent(code, limit=5)
+    assert (ran["status"], stream(ran).strip()) == ("ok", said)
 
 
 def _group_of(stat: Path) -> int:
@@ -244,13 +322,40 @@ def _group_of(stat: Path) -> int:
 
 
 def test_a_stopped_shell_line_leaves_no_grandchild(real_kernel: RealKernel) -> None:
+    """Row 46: the whole process group ends."""
     ran = real_kernel.agent("!echo $$; sh -c 'sleep 60 | cat'", limit=0.5)
     group = int(stream(ran))
     assert ran["status"] == "timeout"
     assert not [p for p in Path("/proc").glob("[0-9]*/stat") if _group_of(p) == group]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os; os.system('sleep 60 | cat')",
+        "import subprocess; subprocess.run(['sh', '-c', 'sleep 60 | cat'])",
+        "import subprocess; subprocess.Popen(['sleep', '60']); time.sleep(60)",
+        "%%bash\nsleep 60 | cat",
+        "while True: get_ipython().system('true')",
+        "import asyncio\nawait (await asyncio.create_subprocess_shell('sleep 60 | cat')).wait()",
+        "import multiprocessing as mp\nmp.get_context('fork').Process(target=time.sleep, args=(60,)).start()\ntime.sleep(60)",
+    ],
+)
+def test_no_process_outlives_code_that_was_stopped(real_kernel: RealKernel, code: str) -> None:
+    """Row 46: neither children nor grandchildren, whatever started them; what ran before stays."""
+    real_kernel.run("import os, subprocess; before = subprocess.Popen(['sleep', '50'])")
+    group = real_kernel.value("os.getpgrp()")
+    own = {real_kernel.value("os.getpid()"), real_kernel.value("before.pid")}
+    ran = real_kernel.agent(code, limit=0.5)
+    assert ran["status"] == "timeout" and ran["seconds"] < 5
+    left = [int(stat.parent.name) for stat in Path("/proc").glob("[0-9]*/stat") if _group_of(stat) == group]
+    assert set(left) <= own, left
+    assert real_kernel.value("before.poll()") is None
+    real_kernel.run("before.kill(); before.wait()")
+
+
 def test_a_forked_child_prints_once_and_does_not_go_on_as_a_second_kernel(real_kernel: RealKernel) -> None:
+    """Row 50: a child that falls through ends there."""
     ran = real_kernel.agent(
         "import os\nprint('before')\npid = os.fork()\nprint('child' if pid == 0 else 'parent')\n"
         "pid and print('status', os.waitpid(pid, 0)[1])"
@@ -260,6 +365,7 @@ def test_a_forked_child_prints_once_and_does_not_go_on_as_a_second_kernel(real_k
 
 
 def test_a_process_pool_prints_into_the_cell(real_kernel: RealKernel) -> None:
+    """Row 50: workers work, and are no kernels."""
     ran = real_kernel.agent(
         "import multiprocessing as mp\ndef work(n): print('worker', n); return n * n\n"
         "with mp.get_context('fork').Pool(2) as pool: print(pool.map(work, [1, 2]))"
@@ -269,6 +375,7 @@ def test_a_process_pool_prints_into_the_cell(real_kernel: RealKernel) -> None:
 
 
 def test_a_nested_agent_cell_is_refused(real_kernel: RealKernel) -> None:
+    """Row 69: also behind blank lines and comments."""
     for code in ("%%agent\ndo it", "# hello\n\n  %agent status"):
         ran = real_kernel.agent(code)
         assert ran["status"] == "error"
@@ -284,6 +391,7 @@ def test_a_nested_agent_cell_is_refused(real_kernel: RealKernel) -> None:
     ],
 )
 def test_a_flood_of_output_is_cut_in_the_middle_and_counted(real_kernel: RealKernel, code: str) -> None:
+    """Row 61: 50 MB, one line of 10 MB, a million lines."""
     ran = real_kernel.agent(code, limit=60)
     text = stream(ran)
     assert ran["status"] == "ok"
@@ -298,6 +406,7 @@ def test_a_flood_of_output_is_cut_in_the_middle_and_counted(real_kernel: RealKer
 
 
 def test_cells_count_on_and_the_agents_reply_keeps_its_own_number(real_kernel: RealKernel) -> None:
+    """Row 51: cells that stay count, as the person's do."""
     real_kernel.run(
         "from nbagent.jupyter.counts import CellNumber\nnumbers = CellNumber(get_ipython()); numbers.install()"
     )
@@ -315,6 +424,7 @@ def test_cells_count_on_and_the_agents_reply_keeps_its_own_number(real_kernel: R
 
 
 def test_a_scratch_run_leaves_the_session_as_it_was(real_kernel: RealKernel) -> None:
+    """Row 51: no In, no Out, no `_`, no name."""
     real_kernel.run("df = [1, 2]; keep = 'kept'\ndef mine(): return keep")
     real_kernel.run("'the last value'")
     state = "[get_ipython().execution_count, len(In), len(Out), sorted(n for n in dir() if n[0] != '_')]"
@@ -344,6 +454,7 @@ def test_a_scratch_run_changes_objects_in_place_and_refuses_reset(real_kernel: R
 
 
 def test_a_failed_run_keeps_no_big_object_alive(real_kernel: RealKernel) -> None:
+    """Row 101: not even its traceback's frames."""
     real_kernel.run("import gc, weakref\nclass Big: pass")
     code = "def hold():\n    global ref\n    big = Big(); ref = weakref.ref(big); raise ValueError('x')\nhold()"
     assert real_kernel.agent(code)["status"] == "error"

@@ -55,6 +55,7 @@ def test_terminal_text_is_folded_to_what_is_seen(text: str, seen: str) -> None:
 
 
 def test_a_progress_bar_of_many_redraws_is_one_line_and_cheap() -> None:
+    """Row 66: 2,000 redraws are their last state."""
     at = time.perf_counter()
     bar = "".join(f"\r\x1b[32m{n}%|{'#' * 60}|\x1b[A" for n in range(20_000))
     assert fold_terminal(bar).startswith("19999%|")
@@ -199,6 +200,7 @@ def test_an_error_without_a_traceback_still_tells_its_name() -> None:
 
 
 def test_asyncio_run_gets_a_hint() -> None:
+    """Row 33: with the way that works in a notebook."""
     said = "asyncio.run() cannot be called from a running event loop"
     text = output_blocks([{"output_type": "error", "ename": "RuntimeError", "evalue": said, "traceback": []}])[0][
         "text"

@@ -147,6 +147,7 @@ def test_functions_show_their_signature_with_short_defaults() -> None:
 
 
 async def test_hostile_objects_are_listed_without_touching_them() -> None:
+    """Rows 93, 94: neither repr nor len nor a property is called."""
     Hostile.touched.clear()
     text = await listing(bad=Hostile(), inside=[Hostile()], keys={1: Hostile()}, mock=MagicMock(), sub=HostileList([1]))
     assert Hostile.touched == []
@@ -157,6 +158,7 @@ async def test_hostile_objects_are_listed_without_touching_them() -> None:
 
 
 async def test_hostile_objects_are_inspected_without_touching_them() -> None:
+    """Rows 93, 94: also inside of containers and tables."""
     Hostile.touched.clear()
     for value in (Hostile(), [Hostile()], {"k": Hostile()}, HostileList([1])):
         assert "Hostile" in await look("x", x=value)
@@ -168,6 +170,7 @@ async def test_hostile_objects_are_inspected_without_touching_them() -> None:
 
 
 def test_an_object_whose_own_code_fails_is_named_with_the_failure() -> None:
+    """Row 93: for that variable only."""
     class Broken(pd.DataFrame):
         @property
         def shape(self):
@@ -177,6 +180,7 @@ def test_an_object_whose_own_code_fails_is_named_with_the_failure() -> None:
 
 
 async def test_generators_files_and_iterators_are_not_consumed() -> None:
+    """Row 95: they give all of their items afterwards."""
     made = (n for n in range(3))
     iterator = iter([1, 2])
     text = await listing(made=made, iterator=iterator)
@@ -187,6 +191,7 @@ async def test_generators_files_and_iterators_are_not_consumed() -> None:
 
 
 async def test_lazy_frames_are_not_computed() -> None:
+    """Row 95: the schema only."""
     def fail(_: Any) -> Any:
         raise AssertionError("computed")
 
@@ -202,6 +207,7 @@ async def test_lazy_frames_are_not_computed() -> None:
 
 @pytest.mark.parametrize("make", [list, dict])
 async def test_recursive_and_deep_containers_end(make: Any) -> None:
+    """Row 97: at a bounded depth."""
     value = make()
     value.append(value) if isinstance(value, list) else value.update(me=value)
     deep: Any = []
@@ -245,6 +251,7 @@ async def test_a_long_list_says_how_much_it_leaves_out_and_can_be_filtered() -> 
 
 
 async def test_a_frame_shows_shape_all_names_and_says_that_rows_are_a_sample() -> None:
+    """Row 99: all of 40 columns are named."""
     frame = pd.DataFrame({f"c{n}": range(100) for n in range(40)})
     frame.loc[3, "c1"] = None
     text = await look("df", df=frame)
@@ -255,12 +262,14 @@ async def test_a_frame_shows_shape_all_names_and_says_that_rows_are_a_sample() -
 
 
 async def test_many_columns_are_cut_and_counted_and_missing_values_come_from_a_part() -> None:
+    """Row 99: what is left out is counted."""
     text = await look("df", df=pd.DataFrame(np.zeros((20_000, 100))))
     assert "and 40 more columns" in text
     assert "missing in the first 10,000 of 20,000 rows" in text
 
 
 async def test_odd_labels_are_quoted_exactly() -> None:
+    """Row 98: as they must be written in code."""
     frame = pd.DataFrame(
         [[1] * 7], columns=pd.Index(["a", "a", 1, "1", ("x", 2), "new\nline", "<script>"], dtype=object)
     )

@@ -98,8 +98,9 @@ function runCell(node, index) {
     node.closest(".jp-NotebookPanel")?.querySelector('[data-jp-item-name="run"] :is(jp-button, button)')
   );
   if (!prompt || !button) return false;
-  for (const type of ["mousedown", "mouseup"]) prompt.dispatchEvent(new MouseEvent(type, { bubbles: true, button: 0 }));
-  button.click();
+  const pressed = (/** @type {string} */ type) => new MouseEvent(type, { bubbles: true, cancelable: true, button: 0 });
+  for (const type of ["mousedown", "mouseup"]) prompt.dispatchEvent(pressed(type));
+  for (const type of ["mousedown", "mouseup", "click"]) button.dispatchEvent(pressed(type)); // it listens to the first or the last
   return true;
 }
 
