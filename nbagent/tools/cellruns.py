@@ -70,20 +70,26 @@ def _run_cell(bound: Bound) -> Tool:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The cells that one call of `run_all` runs, in order, and those that it leaves out because they are to be kept."""
+    """The cells that one call of `run_all` speaks of, in order, and those of them that it leaves out: they are to be kept."""
 
-    cells: tuple[Cell, ...]
-    kept: tuple[Cell, ...]
+    all: tuple[Cell, ...] = ()
+    kept: tuple[Cell, ...] = ()
 
     @classmethod
     def of(cls, cells: Sequence[Cell], given: Json, own: str | None) -> _Plan:
         """Choose from all cells of the notebook; raises for an id that is not there."""
-        start = find_cell(given["first"], cells).index if given["first"] else 0
-        end = find_cell(given["last"], cells).index if given["last"] else len(cells)
-        code = [c for c in cells[start : end + 1] if c.type == "code" and c.source.strip()]
+        ids = [cell.id for cell in cells]
+        start = ids.index(find_cell(given["first"], cells).id) if given["first"] else 0
+        end = ids.index(find_cell(given["last"], cells).id) + 1 if given["last"] else len(cells)
+        code = [cell for cell in cells[start:end] if cell.type == "code" and cell.source.strip()]
         code = [cell for cell in code if cell.id != own and not starts_agent(cell.source)]
         kept = () if given["kept"] else tuple(cell for cell in code if marks.is_kept(cell))
-        return cls(tuple(cell for cell in code if cell not in kept), kept)
+        return cls(tuple(code), kept)
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """The cells that run."""
+        return tuple(cell for cell in self.all if cell not in self.kept)
 
     @property
     def source(self) -> str:
@@ -143,7 +149,7 @@ def _run_all(bound: Bound) -> Tool:
         return next((kind for kind in _KINDS if kind in found), Kind.RUN_ALL)
 
     def title(given: Json) -> str:
-        plan = plans.show(given) or _Plan((), ())
+        plan = plans.show(given) or _Plan()
         long = [cell for cell in plan.cells if bound.times.is_long(cell)]
         known = [bound.times.last(cell) or 0.0 for cell in plan.cells]
         took = f" (their last runs took {duration(sum(known))})" if long else ""
@@ -152,13 +158,13 @@ def _run_all(bound: Bound) -> Tool:
         return f"run {_count(len(plan.cells))}{marked}{took}"
 
     def preview(given: Json) -> Preview:
-        plan = plans.show(given) or _Plan((), ())
+        plan = plans.show(given) or _Plan()
         hints = dict.fromkeys(hint for cell in plan.cells for hint in bound.effects(cell.source))
         return Preview("text", _listed(bound, plan), language="text", effects=tuple(hints))
 
     @tool(
         kind=kind,
-        subject=lambda given: (plans.show(given) or _Plan((), ())).source,
+        subject=lambda given: (plans.show(given) or _Plan()).source,
         title=title,
         preview=preview,
         exact=True,
@@ -248,8 +254,11 @@ def _line(cell: Cell, done: Done) -> str:
 
 def _listed(bound: Bound, plan: _Plan) -> str:
     """Return the list of a plan for the person: number, first line, what the last run took."""
-    rows = [(label_of(cell), first_line(cell.source), _took(bound, cell)) for cell in plan.cells]
-    rows += [(label_of(cell), first_line(cell.source), "left out: marked “don't rerun”") for cell in plan.kept]
+    left = "left out: marked “don't rerun”"
+    rows = [
+        (label_of(cell), first_line(cell.source), left if cell in plan.kept else _took(bound, cell))
+        for cell in plan.all
+    ]
     wide = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     return "\n".join(f"{label:<{wide[0]}}  {line:<{wide[1]}}  {took}".rstrip() for label, line, took in rows)
 
