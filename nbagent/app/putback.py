@@ -18,6 +18,7 @@ from nbagent.extend.checkpoints import FILE_LIMIT, Around, CellChange, CellState
 from nbagent.extend.recorded import has_moved
 from nbagent.tools import paths
 from nbagent.tools.cells import first_line
+from nbagent.tools.servers import running_servers, who_has_open
 
 _Act = Callable[[CellChange], Awaitable[None]]
 
@@ -243,6 +244,9 @@ def put_back_files(changes: Iterable[FileChange], reverse: Checkpoint, told: Tol
 def _put_back_file(change: FileChange, now: bytes | None, reverse: Checkpoint, told: Told) -> None:
     path = Path(change.path)
     made = missing_folders(path) if change.before is not None else ()
+    if path.suffix.lower() == ".ipynb" and (server := who_has_open(path, running_servers())):
+        told.kept.append(f"{change.shown} stays as it is: it is open in Jupyter ({server})")
+        return
     try:
         if change.before is None:
             path.unlink()
@@ -250,7 +254,7 @@ def _put_back_file(change: FileChange, now: bytes | None, reverse: Checkpoint, t
                 with contextlib.suppress(OSError):  # something else is in it by now
                     Path(folder).rmdir()
         else:
-            paths.replace_file(path, change.before)
+            paths.replace_file(path, change.before, was=paths.content_hash(now))
     except (OSError, ToolError) as error:
         told.kept.append(f"{change.shown} could not be put back: {first_line(_reason(error), 160)}")
         return

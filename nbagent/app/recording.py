@@ -25,7 +25,7 @@ from nbagent.tools.paths import locate
 
 _WRITES = frozenset({"write_file", "edit_file"})
 _IN_PLACE = re.compile(r"\Achanges `([^`]+)` in place")
-_OF_NAMES = re.compile(r"\A(?:rebinds |deletes the variable |deletes variables)")
+_OF_NAMES = re.compile(r"\A(?:rebinds |deletes the variable |deletes variables|could |and \d+ more)")
 _LOOKS = frozenset({Kind.READ, Kind.SHELL_READ})
 TOO_LARGE = "it was too large to keep"
 

@@ -20,8 +20,10 @@ import nbformat
 import pytest
 
 from nbagent.app.place import Reins, find_place
+from nbagent.app.putback import Told, put_back_files
 from nbagent.core.errors import NotebookError, ToolError
 from nbagent.core.ports import Anchor, source_hash
+from nbagent.extend.checkpoints import Checkpoint, FileChange, Head, bytes_hash
 from nbagent.headless.file import FileNotebook
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.jupyter.refusals import Refusals
@@ -456,3 +458,16 @@ def test_a_real_jupyter_server_is_found_and_asked(tmp_path, runtime):
         finally:
             process.terminate()
             process.communicate(timeout=30)
+
+
+def test_an_undo_does_not_write_a_notebook_that_a_server_has_open(tmp_path, runtime):
+    """Row 74: what is true of writing is true of putting back."""
+    path = write(tmp_path / "n.ipynb", RICH)
+    now = path.read_bytes()
+    change = FileChange(str(path), "n.ipynb", b"before", bytes_hash(now))
+    told = Told()
+    with Jupyter(tmp_path, ["n.ipynb"]) as jupyter:
+        jupyter.says_so(runtime)
+        put_back_files([change], Checkpoint(Head("run", 0.0, "", "", None, "")), told)
+    assert path.read_bytes() == now
+    assert told.kept == [f"n.ipynb stays as it is: it is open in Jupyter ({jupyter.url})"]
