@@ -101,10 +101,11 @@ class AskedCall:
         return self._area is not None
 
     def refresh(self, *, dead: bool, fresh: bool, done: bool) -> None:
-        """Show which of the buttons take a click: of a `fresh` card none, while it is `dead` only those that answer nothing."""
-        for control in (self.edit, self.tick):
-            if control is not None:
-                control.disabled = fresh or done
+        """Show what takes a click: of a `fresh` card nothing, while it is `dead` only what answers and changes nothing."""
+        if self.tick is not None:
+            self.tick.disabled = fresh or done
+        if self.edit is not None:
+            self.edit.disabled = dead or done
         if self.allow is not None:
             self.allow.disabled = fresh or done or self.editing
         for keep in self.keeps:

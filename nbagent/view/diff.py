@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Line = Sequence[tuple[str, str]]
     """One line of code as pieces, each with the name of its look."""
 
+_ROW = 30  # what a line takes up beside its text, when there is a limit
 _LOOKS = {"+": "ins", "-": "del", " ": "same"}
 
 
@@ -28,7 +29,7 @@ def diff_html(
 ) -> str:
     """Return the change from `old` to `new`: before each line its numbers in both, and - or + where it goes or comes.
 
-    Unchanged lines far from any change are in folds that can be opened. `limit`: characters of lines after which the
+    Unchanged lines far from any change are in folds that can be opened. `limit`: about how many characters are shown; the
     other lines are only counted; with it, folds are not filled.
     """
     every = rows(old, new)
@@ -43,7 +44,7 @@ def diff_html(
             drawn += len(part)
             continue
         fit = part if limit is None else list(_within(part, limit - size))
-        size += sum(len(row.text) + 1 for row in part)
+        size += sum(len(row.text) + _ROW for row in part)
         drawn += len(fit)
         parts.append(draw.lines(fit))
         if len(fit) < len(part):
@@ -58,7 +59,7 @@ def _within(part: Sequence[Row], room: int) -> Iterator[Row]:
 
     def fits(row: Row) -> bool:
         nonlocal size
-        size += len(row.text) + 1
+        size += len(row.text) + _ROW
         return size <= room
 
     return takewhile(fits, part)

@@ -44,7 +44,7 @@ async def test_no_key_typed_in_the_view_edits_the_notebook(desk: Desk) -> None:
     await expect(notebook.button(agent, "Keep this rule and approve").first).to_be_enabled()
     before = await state(desk)
     places = ['[tabindex="-1"]', ".nbagent-preview", ".nbagent-bar", ".nbagent-approve", ".nbagent-deny",
-              ".nbagent-allow", ".nbagent-keep >> nth=0", ".nbagent-stop"]  # fmt: skip
+              ".nbagent-editing", ".nbagent-allow", ".nbagent-keep >> nth=0", ".nbagent-stop"]  # fmt: skip
     for place in places:
         await view.locator(place).first.focus()
         await notebook.press(*COMMANDS)
@@ -60,6 +60,13 @@ async def test_no_key_typed_in_the_view_edits_the_notebook(desk: Desk) -> None:
     await notebook.page.evaluate(SETTLED)
     assert await state(desk) == before
     await expect(notebook.button(agent, "Approve")).to_be_enabled()
+    await notebook.click(agent, "Edit")
+    code = view.locator(".nbagent-area textarea")
+    await code.press("Control+A")
+    await notebook.press("a", "b", "d", "d", "x", "m", "Tab", "y", "Shift+Enter", "Control+Enter")
+    await expect(code).to_have_value("abddxm    y\n")
+    await notebook.page.evaluate(SETTLED)
+    assert await state(desk) == before
     await notebook.click(agent, "Stop")
     await desk.done()
     assert (await notebook.sources())[1:3] == ["first = 1", "second = 2"]
@@ -96,7 +103,7 @@ async def test_tab_reaches_every_control_and_leaves_the_view_again(desk: Desk) -
     while len(reached) < 30 and await desk.view(agent).evaluate("view => view.contains(document.activeElement)"):
         await notebook.press("Tab")
         reached.append((await notebook.page.evaluate(FOCUS)).strip())
-    names = ["Approve or deny", "Approve", "Deny", "What to do instead", "Allow from now on…",
+    names = ["Approve or deny", "Approve", "Deny", "What to do instead", "Edit", "Allow from now on…",
              "Keep this rule and approve", "Keep this rule and approve", "Stop"]  # fmt: skip
     order = iter(reached)
     assert all(any(found.startswith(name) for found in order) for name in names), reached

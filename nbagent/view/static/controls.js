@@ -45,7 +45,7 @@ function onCardKey(event) {
 
 /**
  * @param {HTMLElement} root
- * @param {HTMLElement} home takes the focus when the button that had it is gone
+ * @param {HTMLElement} home takes the focus where the button that had it is gone and no card is left
  * @param {Model} model
  * @param {{stop: () => void, spare: () => void}} clicked what a click on Stop and on Interrupt cell does beside
  * @param {AbortController} stopped
@@ -65,7 +65,9 @@ export function controls(root, home, model, clicked, stopped) {
         : "Answer the question");
       if (inside && free) bar.focus({ preventScroll: true });
     }
-    if (inside && document.activeElement === document.body) home.focus({ preventScroll: true });
+    if (!inside || document.activeElement !== document.body) return; // else the button that had the focus is gone
+    const bar = root.querySelector(".nbagent-bar");
+    (bar instanceof HTMLElement ? bar : home).focus({ preventScroll: true });
   };
   /** @param {MouseEvent} event */
   const onClick = (event) => {
@@ -86,9 +88,13 @@ export function controls(root, home, model, clicked, stopped) {
     inside = event.target instanceof Node && root.contains(event.target);
     if (inside) decorate();
   };
-  const observer = new MutationObserver(decorate);
+  const observer = new MutationObserver((changes) => {
+    decorate();
+    // a button that is disabled loses the focus a moment later
+    if (changes.some((change) => change.type === "attributes")) requestAnimationFrame(decorate);
+  });
   const asks = root.querySelector(".nbagent-asks");
-  if (asks) observer.observe(asks, { childList: true, subtree: true });
+  if (asks) observer.observe(asks, { childList: true, subtree: true, attributeFilter: ["disabled"] });
   const { signal } = stopped;
   root.setAttribute("data-lm-suppress-shortcuts", "true");
   root.addEventListener("click", onClick, { capture: true, signal });
