@@ -59,7 +59,7 @@ def _joined(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class CellState:
-    """A cell as it was. `outputs` None: too many to keep. `around`: where it stood, kept only where that matters."""
+    """A cell as it was. `outputs` None: too many to keep, known by `digest` only. `around`: where it stood, where that matters."""
 
     type: str
     source: str
@@ -67,18 +67,20 @@ class CellState:
     outputs: tuple[Output, ...] | None = ()
     metadata: Json = field(default_factory=dict[str, Any])
     around: Around | None = None
+    digest: str | None = None
 
     @classmethod
     def of(cls, cell: Cell, room: int = OUTPUT_LIMIT) -> Self:
         """Keep `cell`, as read with its outputs, if those have at most `room` characters."""
         fits = not cell.outputs or len(json.dumps(cell.outputs, default=str)) <= room
         whole = fits and not any(_was_too_large(output) for output in cell.outputs)
-        return cls(cell.type, cell.source, cell.number, cell.outputs if whole else None, cell.metadata)
+        digest = None if whole else outputs_hash(cell.outputs)
+        return cls(cell.type, cell.source, cell.number, cell.outputs if whole else None, cell.metadata, digest=digest)
 
     @property
     def footprint(self) -> Footprint:
         """What this state would be recognised by."""
-        digest = None if self.outputs is None else outputs_hash(self.outputs)
+        digest = self.digest if self.outputs is None else outputs_hash(self.outputs)
         return Footprint(self.type, source_hash(self.source), self.number, digest, self.around)
 
     def size(self) -> int:

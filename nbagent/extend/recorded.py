@@ -179,7 +179,7 @@ class RecordedNotebook:
             before = replace(old, type=state.type, source=state.source) if old else state
             change = replace(change, before=before, after=_text_of(change.after, now), theirs=True)
         if change.before is not None and change.after is not None and not change.after.same_run(now):
-            before = replace(change.before, number=state.number, outputs=state.outputs)
+            before = replace(change.before, number=state.number, outputs=state.outputs, digest=state.digest)
             after = replace(change.after, number=now.number, outputs=outputs_hash(now.outputs))
             change = replace(change, before=before, after=after, theirs=True)
         return self._set(change)

@@ -1,0 +1,413 @@
+"""Undo without a kernel: a notebook in memory, files in a folder, names in a dict; what is told, and what is never touched."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nbagent.app.putback import best_place
+from nbagent.app.takeback import stamped
+from nbagent.app.undo import Undo
+from nbagent.core.errors import NotebookError
+from nbagent.core.ports import Anchor
+from nbagent.core.tools import Call, Kind, Toolset, tool
+from nbagent.extend.checkpoints import FILE_LIMIT, OUTPUT_LIMIT, Head
+from nbagent.headless.memory import MemoryNotebook
+from nbagent.tools import notebook as cell_tools
+from nbagent.tools import workspace
+from tests.conformance.notebook_kit import stream
+from tests.tools.desk import EchoKernel, raw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from nbagent.app.recording import Recording
+
+
+@tool(kind=Kind.SHELL)
+async def send_mail(_call: Call, to: str) -> str:
+    """Send a mail."""
+    return f"sent to {to}"
+
+
+@tool
+async def look_up(_call: Call, word: str) -> str:
+    """Look something up."""
+    return word
+
+
+class Desk:
+    """A notebook of four cells, a kernel, a folder, and undo."""
+
+    def __init__(self, folder: Path) -> None:
+        cells = [raw("a", "a = 1", number=1), raw("b", "b = 1", number=2), raw("own", "%%agent\ngo"), raw("c", "c = 1")]
+        cells[0]["outputs"] = [stream("one\n")]
+        self.notebook = MemoryNotebook(cells, own_cell="own", path="work.ipynb")
+        self.kernel = EchoKernel()
+        self.kernel.names = {"df": [1], "n": 1}
+        self.folder = folder
+        self.undo = Undo(folder, lambda: self.kernel.names)
+        self.tools = Toolset(())
+
+    def run(self, prompt: str = "go") -> Any:
+        return self.undo.recording(prompt, self.notebook, self.kernel)
+
+    async def call(self, name: str, **arguments: Any) -> Any:
+        found = self.tools[name]
+        given = found.validate(arguments)
+        found.kind(given)
+        found.subject(given)
+        found.preview(given)
+        return await found.run(Call("call", lambda _: None, lambda _: asyncio.sleep(0, "")), given)
+
+    def take(self, recording: Recording) -> None:
+        """Use the tools of a run."""
+        made = [
+            *cell_tools.tools(recording.notebook, recording.kernel, timeout=5),
+            *workspace.tools(self.folder),
+            send_mail,
+            look_up,
+        ]
+        self.tools = Toolset(recording.tools(made, [send_mail, look_up]))
+
+    async def edit(self, cell: str, source: str, **options: Any) -> None:
+        await self.call("read_cell", cell=cell)
+        await self.call("edit_cell", cell=cell, source=source, **options)
+
+    def order(self) -> list[str]:
+        return [cell["id"] for cell in self.notebook.cells_]
+
+    def cell(self, cell_id: str) -> dict[str, Any]:
+        return next(cell for cell in self.notebook.cells_ if cell["id"] == cell_id)
+
+    async def back(self, **options: Any) -> str:
+        return (await self.undo.turn(self.notebook, **options)).text
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+async def test_again_takes_back_the_run_before_and_redo_goes_the_way_forward(desk: Desk) -> None:
+    for number in (1, 2, 3):
+        with desk.run(f"task {number}") as recording:
+            desk.take(recording)
+            await desk.edit("a", f"a = {number * 10}")
+    assert "task 3" in await desk.back()
+    assert "task 2" in await desk.back()
+    assert desk.cell("a")["source"] == "a = 10"
+    assert "task 2" in await desk.back(again=True)
+    assert desk.cell("a")["source"] == "a = 20"
+    assert "task 3" in await desk.back(again=True)
+    assert desk.cell("a")["source"] == "a = 30"
+    for number in (3, 2, 1):
+        assert f"task {number}" in await desk.back()
+    assert desk.cell("a")["source"] == "a = 1"
+    assert "nothing to take back" in await desk.back()
+
+
+async def test_a_run_out_of_its_turn_keeps_what_a_later_run_has_changed(desk: Desk) -> None:
+    with desk.run("first") as first:
+        desk.take(first)
+        await desk.edit("a", "a = 10")
+        await desk.edit("b", "b = 10")
+    with desk.run("second") as second:
+        desk.take(second)
+        await desk.edit("a", "a = 20")
+    said = await desk.back(run=first.run)
+    assert "“a = 20” keeps its text: it was edited since" in said
+    assert [desk.cell(i)["source"] for i in "ab"] == ["a = 20", "b = 1"]
+
+
+async def test_a_second_undo_of_the_same_run_does_nothing_and_says_so(desk: Desk) -> None:
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.edit("a", "a = 10")
+    await desk.back(run=recording.run)
+    before = str(desk.notebook.cells_)
+    assert "taken back already" in await desk.back(run=recording.run)
+    assert "Nothing is known of this run" in await desk.back(run="run-0000")
+    assert str(desk.notebook.cells_) == before
+    await desk.back(run=recording.run, again=True)
+    assert "was not taken back" in await desk.back(run=recording.run, again=True)
+
+
+async def test_deleted_and_moved_cells_come_back_to_their_place_with_all_they_had(desk: Desk) -> None:
+    desk.cell("a")["metadata"] = {"tags": ["keep"]}
+    before = str(desk.notebook.cells_)
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.call("read_cell", cell="a")
+        await desk.call("move_cell", cell="c", before="a")
+        await desk.call("delete_cell", cell="a")
+        await desk.call("move_cell", cell="b", after="own")
+        await desk.call("add_cell", source="new", before="c")
+    assert desk.order()[1:] == ["c", "own", "b"]
+    said = await desk.back()
+    assert "brought back In[1] “a = 1”" in said
+    assert str(desk.notebook.cells_) == before
+
+
+async def test_a_deleted_cell_finds_its_place_among_those_that_are_left(desk: Desk) -> None:
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.call("read_cell", cell="b")
+        await desk.call("delete_cell", cell="b")
+    del desk.notebook.cells_[0]  # its neighbour above
+    desk.notebook.cells_.insert(0, raw("mine", "mine"))
+    await desk.back()
+    assert desk.order() == ["mine", "b", "own", "c"]
+
+
+async def test_a_cell_that_the_person_ran_again_keeps_its_output(desk: Desk) -> None:
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.call("read_cell", cell="a")
+        await desk.call("run_cell", cell="a")
+        await desk.edit("b", "b = 2", run=True)
+    desk.cell("a").update(outputs=[stream("mine\n")], execution_count=77)
+    desk.cell("b").update(outputs=[stream("mine\n")], execution_count=78)
+    said = await desk.back()
+    assert "In[77] “a = 1” keeps its output: it ran since" in said
+    assert "In[78] “b = 1” keeps its output: it ran since" in said
+    assert desk.cell("a")["outputs"] == [stream("mine\n")]
+    assert (desk.cell("b")["source"], desk.cell("b")["execution_count"]) == ("b = 1", 78)
+
+
+async def test_what_the_person_wrote_between_two_edits_of_the_run_is_what_comes_back(desk: Desk) -> None:
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.edit("a", "a = 10")
+        desk.cell("a")["source"] = "a = 'mine'"
+        await desk.edit("a", "a = 20")
+        await desk.call("add_cell", source="new = 1", after="a", run=False)
+        new = desk.order()[1]
+        desk.cell(new)["source"] = "new = 'mine'"
+        await desk.call("read_cell", cell=new)
+        await desk.call("delete_cell", cell=new)
+    said = await desk.back()
+    assert "(as you had left it during the run)" in said
+    assert desk.cell("a")["source"] == "a = 'mine'"
+    assert desk.cell(new)["source"] == "new = 'mine'", "what was theirs is not lost with the cell"
+
+
+async def test_an_edit_that_the_notebook_refused_is_no_change(desk: Desk) -> None:
+    with desk.run() as recording:
+        assert recording.notebook is not None
+        with pytest.raises(NotebookError):
+            await recording.notebook.edit("a", "a = 10", "wrong hash")
+        with pytest.raises(NotebookError):
+            await recording.notebook.delete("nowhere", "")
+        with pytest.raises(NotebookError):
+            await recording.notebook.insert(Anchor("nowhere"), "code", "x")
+        with pytest.raises(NotebookError):
+            await recording.notebook.insert(Anchor("a"), "code", "x", cell_id="b")
+        assert recording.checkpoint.is_empty
+    assert "nothing to take back" in await desk.back()
+    assert not list(desk.folder.glob(".nbagent/checkpoints/*"))
+
+
+class Stuck(MemoryNotebook):
+    """A notebook that takes an edit and never answers."""
+
+    async def edit(self, *arguments: Any, **options: Any) -> Any:
+        await super().edit(*arguments, **options)
+        await asyncio.Event().wait()
+
+
+async def test_an_edit_whose_answer_never_came_is_taken_back(desk: Desk) -> None:
+    desk.notebook = Stuck(desk.notebook.cells_, own_cell="own", path="work.ipynb")
+    with desk.run() as recording:
+        assert recording.notebook is not None
+        edit = recording.notebook.edit("a", "a = 10", (await desk.notebook.read("a")).hash)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(edit, 0.01)
+    desk.notebook = MemoryNotebook(desk.notebook.cells_, own_cell="own", path="work.ipynb")
+    assert desk.cell("a")["source"] == "a = 10"
+    await desk.back()
+    assert desk.cell("a")["source"] == "a = 1"
+
+
+async def test_without_a_page_files_and_names_are_put_back_and_the_cells_wait(desk: Desk) -> None:
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.edit("a", "a = 10")
+        await desk.call("write_file", path="x.txt", content="x")
+        desk.kernel.names["n"] = 2
+    said = (await desk.undo.turn(None)).text
+    assert "the cells: no page that shows the notebook has answered" in said
+    assert "deleted x.txt again" in said
+    assert "variables as before: n" in said
+    assert desk.cell("a")["source"] == "a = 10"
+    said = await desk.back()
+    assert "put back the text" in said
+    assert "x.txt" not in said
+    assert desk.cell("a")["source"] == "a = 1"
+    assert "taken back already" in await desk.back(run=recording.run)
+    await desk.back(again=True)
+    assert desk.cell("a")["source"] == "a = 10"
+    assert (desk.folder / "x.txt").read_text() == "x"
+    assert desk.kernel.names["n"] == 2
+
+
+async def test_files_that_changed_since_stay_and_folders_with_something_else_in_them_too(desk: Desk) -> None:
+    (desk.folder / "old.bin").write_bytes(b"\x00\xff\r\n")
+    (desk.folder / "other.txt").write_text("other")
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.call("write_file", path="old.bin", content="text")
+        await desk.call("write_file", path="new/deep/made.txt", content="made")
+        await desk.call("write_file", path="other.txt", content="agent's")
+        await desk.call("edit_file", path="other.txt", old_text="agent", new_text="agent again")
+    (desk.folder / "other.txt").write_text("mine")
+    (desk.folder / "new" / "mine.txt").write_text("mine")
+    said = await desk.back()
+    assert "other.txt stays as it is: it was changed since" in said
+    assert (desk.folder / "old.bin").read_bytes() == b"\x00\xff\r\n"
+    assert (desk.folder / "other.txt").read_text() == "mine"
+    assert sorted(str(path.relative_to(desk.folder)) for path in (desk.folder / "new").rglob("*")) == ["new/mine.txt"]
+    await desk.back(again=True)
+    assert (desk.folder / "new" / "deep" / "made.txt").read_text() == "made"
+    assert (desk.folder / "old.bin").read_text() == "text"
+
+
+async def test_a_file_that_was_written_back_to_what_it_was_needs_no_undo(desk: Desk) -> None:
+    (desk.folder / "x.txt").write_text("as it was")
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.call("write_file", path="x.txt", content="other")
+        (desk.folder / "x.txt").write_text("mine, in the middle of the run")
+        await desk.call("write_file", path="x.txt", content="agent's")
+    assert "put back x.txt" in await desk.back()
+    assert (desk.folder / "x.txt").read_text() == "mine, in the middle of the run"
+
+
+async def test_what_is_too_large_is_not_kept_and_is_said(desk: Desk) -> None:
+    (desk.folder / "big.txt").write_bytes(b"x" * (FILE_LIMIT + 1))
+    desk.cell("a")["outputs"] = [stream("x" * (OUTPUT_LIMIT + 1))]
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.call("write_file", path="big.txt", content="small")
+        await desk.edit("a", "a = 10", run=True)
+    said = await desk.back()
+    assert "big.txt stays as it is: it was too large to keep" in said
+    assert "keeps its output: the old one was too large to keep" in said
+    assert desk.cell("a")["source"] == "a = 1"
+    assert (desk.folder / "big.txt").read_text() == "small"
+
+
+async def test_what_cant_be_taken_back_is_said_in_plain_words(desk: Desk) -> None:
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.call("add_cell", source="df.append(2)\nimport subprocess\nsubprocess.run(['ls'])")
+        await desk.call("add_cell", source="df = [3]\ndf.append(4)")
+        await desk.call("send_mail", to="someone")
+        await desk.call("look_up", word="word")
+    said = await desk.back()
+    assert said.count("what is in `df`: In[1] has probably changed it in place") == 1
+    assert "what In[1] did outside of the notebook, by the look of it: " in said
+    assert "what the tool send_mail did" in said
+    assert "look_up" not in said
+
+
+async def test_only_the_last_three_runs_keep_their_variables(desk: Desk) -> None:
+    for number in range(5):
+        with desk.run(f"task {number}") as recording:
+            desk.take(recording)
+            await desk.edit("a", f"a = {number * 10}")
+            desk.kernel.names["n"] = number + 100
+    for number in (4, 3, 2):
+        assert "variables as before: n" in await desk.back()
+        assert desk.kernel.names["n"] == (number + 99 if number else 1)
+    said = await desk.back()
+    assert "only those of the last 3 runs are kept" in said
+    assert desk.kernel.names["n"] == 101
+
+
+async def test_a_run_of_another_notebook_is_not_this_ones_last(desk: Desk, tmp_path: Path) -> None:
+    with desk.run("elsewhere") as recording:
+        desk.take(recording)
+        await desk.edit("a", "a = 10")
+    later = Undo(tmp_path, dict)
+    other = MemoryNotebook([raw("z", "z")], path="other.ipynb")
+    assert "nothing to take back" in (await later.turn(other)).text
+    assert "elsewhere" in (await later.turn(desk.notebook)).text
+    assert desk.cell("a")["source"] == "a = 1"
+
+
+async def test_forgetting_lets_go_of_disk_and_objects_and_says_how_much(desk: Desk) -> None:
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.edit("a", "a = 10")
+        desk.kernel.names.update(df=[2], more=3)
+    said = desk.undo.forget(desk.notebook)
+    assert said.startswith("Forgotten: 1 run, ")
+    assert "2 variables in memory" in said
+    assert not list(desk.folder.glob(".nbagent/checkpoints/*"))
+    assert "nothing to take back" in await desk.back()
+    assert desk.undo.forget(desk.notebook) == "There was nothing to forget."
+
+
+# ── places ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("ids", "before", "after", "place"),
+    [
+        ("acd", "a", "cd", 1),
+        ("auc", "a", "c", 1),  # what came since goes below
+        ("xyz", "a", "c", 0),
+        ("uc", "a", "c", 1),  # its neighbour above is gone: right before the one below
+        ("au", "a", "c", 1),
+        ("cab", "ab", "c", 3),
+        ("", "a", "c", 0),
+    ],
+)
+def test_a_cell_goes_where_the_fewest_old_neighbours_are_on_the_wrong_side(
+    ids: str, before: str, after: str, place: int
+) -> None:
+    assert best_place(tuple(ids), (tuple(before), tuple(after))) == place
+
+
+# ── the record ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+HTML = (
+    '<div style="padding-left:.5em"><p>answer</p><br><a href="#nbagent-undo-run-12">%agent undo</a> takes this run back · '
+    '<a href="#nbagent-again-run-12">Run again</a> asks the model anew</div>'
+)
+RECORD = {
+    "output_type": "display_data",
+    "data": {"text/html": HTML, "text/markdown": "answer\n", "text/plain": "answer"},
+    "metadata": {},
+}
+UNDONE = Head("run-12", 1.0, "go", "w.ipynb", "own", "k", ("cells", "files", "names"), 2.0)
+DONE = Head("run-12", 1.0, "go", "w.ipynb", "own", "k")
+
+
+def test_the_record_says_that_its_run_was_taken_back_and_comes_back_to_what_it_was() -> None:
+    back = stamped(RECORD, UNDONE, "Taken back: …\n  removed In[3] “<b>x</b>”")
+    html = back["data"]["text/html"]
+    assert html.startswith('<div style="padding-left:.5em"><!--taken back--><p><b>Taken back at ')
+    assert "“&lt;b&gt;x&lt;/b&gt;”" in html
+    assert '<a href="#nbagent-redo-run-12">%agent redo</a> does it again' in html
+    assert "nbagent-undo" not in html
+    assert back["data"]["text/plain"].startswith("Taken back at ")
+    assert stamped(back, UNDONE, "Taken back: …\n  removed In[3] “<b>x</b>”") == back
+    assert stamped(back, DONE, "") == RECORD
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda output: {**output, "data": {**output["data"], "text/html": HTML.replace("run-12", "run-123")}},
+        lambda output: {**output, "data": {"text/plain": "answer"}},
+        lambda _: stream("printed"),
+    ],
+)
+def test_an_output_that_is_not_the_runs_record_stays_as_it_is(change: Callable[[Any], Any]) -> None:
+    other = change(RECORD)
+    assert stamped(other, UNDONE, "") is other
