@@ -105,7 +105,9 @@ class Conversation:
         if notebook is None:
             return
         try:
-            self.memory.learn([cell for cell in await notebook.cells() if cell.id in touched])
+            there = {cell.id: cell for cell in await notebook.cells()}
+            self.memory.learn([there[cell_id] for cell_id in touched if cell_id in there])
+            self.memory.forget(cell_id for cell_id in touched if cell_id not in there)
         except NotebookError:
             _log.info("the page was gone when the run ended; the notebook is read anew next time")
 

@@ -5,7 +5,7 @@ It goes into a new message each time, never into the prefix. Pure functions of c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -58,6 +58,11 @@ class NotebookMemory:
     def learn(self, cells: Sequence[Cell]) -> None:
         """Take these cells as known, without a word: what the model did itself it need not be told."""
         self.known.update({cell.id: (cell.hash, cell.number) for cell in cells})
+
+    def forget(self, cell_ids: Iterable[str]) -> None:
+        """Take it as known, without a word, that these cells are gone."""
+        for cell_id in cell_ids:
+            self.known.pop(cell_id, None)
 
     def _changes(self, cells: Sequence[Cell], gone: Sequence[str], outputs: Outputs) -> str:
         lines: list[str] = []

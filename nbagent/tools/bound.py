@@ -252,12 +252,15 @@ class Bound:
         """
         if cell.type != "code" or (cell.number is None and not cell.outputs):
             return ""
-        if not cell.outputs:
-            not_run = await self.notebook.set_outputs(cell.id, (), None)
-            self.seen.learn(not_run)
-            self.ledger.edited(not_run)  # known by its id from here on
-            return ""
         if not marks.is_whole(cell.outputs):
             return " Its outputs are from before the edit; they are too large to be marked so in the notebook."
-        self.seen.learn(await self.notebook.set_outputs(cell.id, marks.as_stale(cell.outputs), cell.number))
+        try:
+            if not cell.outputs:
+                not_run = await self.notebook.set_outputs(cell.id, (), None)
+                self.seen.learn(not_run)
+                self.ledger.edited(not_run)  # known by its id from here on
+                return ""
+            self.seen.learn(await self.notebook.set_outputs(cell.id, marks.as_stale(cell.outputs), cell.number))
+        except NotebookError as error:  # the edit is made and must be told
+            return f" Its outputs are from before the edit; they could not be marked so: {error}."
         return " Its outputs are from before the edit and are marked as stale until it runs."

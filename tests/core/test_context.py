@@ -77,3 +77,12 @@ def test_the_cell_that_failed_last_comes_first_and_of_many_the_rest_is_counted()
     assert len(listed) == 11
     assert listed[-1] == "- and 4 more"
     assert "c13" not in NotebookMemory().news("a", cells(("me", "%%agent", 1)), {}, "me", {"c13": "E"})
+
+
+def test_what_a_run_deleted_itself_is_not_told_as_deleted():
+    memory = NotebookMemory()
+    memory.news("a", cells(("one", "x", 1), ("two", "y", 2), ("three", "z", 3)), {}, None)
+    memory.forget(["two"])
+    told = memory.news("a", cells(("one", "x", 1)), {}, None)
+    assert "Deleted cells: three" in told
+    assert "two" not in told

@@ -11,11 +11,14 @@ from nbagent.core.messages import plain_text
 from nbagent.core.policy import Mode, Policy, Rule
 from nbagent.core.ports import Cell
 from nbagent.core.tools import Kind
+from nbagent.headless.memory import MemoryNotebook
 from nbagent.tools import marks
+from nbagent.tools import notebook as cell_tools
 from nbagent.tools.cells import error_of
 from nbagent.tools.times import RunTimes, duration
 from tests.conformance.notebook_kit import display, stream
-from tests.tools.desk import Desk
+from tests.tools.calling import Calling
+from tests.tools.desk import Desk, EchoKernel
 
 ERROR = {"output_type": "error", "ename": "KeyError", "evalue": "'x'", "traceback": []}
 
@@ -140,6 +143,22 @@ async def test_outputs_too_large_to_read_back_are_never_written_over(desk):
     said = words(await desk.call("edit_cell", cell="load", source="df = 2"))
     assert desk.raw("load")["outputs"] == [cut]
     assert "outputs are from before the edit" in said
+
+
+class NoOutputs(MemoryNotebook):
+    """A notebook whose outputs can't be set."""
+
+    async def set_outputs(self, cell_id, outputs, number):
+        raise NotebookError("the page is gone")
+
+
+async def test_an_edit_that_was_made_is_told_even_where_the_outputs_could_not_be_marked():
+    cell = {"id": "a", "cell_type": "code", "metadata": {}, "source": "x", "outputs": [stream("old\n")]}
+    call = Calling(cell_tools.tools(NoOutputs([cell | {"execution_count": 1}]), EchoKernel(), timeout=None))
+    await call("read_cell", cell="a")
+    result = await call("edit_cell", cell="a", source="y")
+    assert "Cell a edited" in words(result)
+    assert "could not be marked so: the page is gone" in words(result)
 
 
 async def test_an_edit_to_an_agent_cell_does_not_run_and_its_outputs_are_marked(desk):
