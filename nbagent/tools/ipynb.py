@@ -187,7 +187,7 @@ def _style(text: str, members: Sequence[Member], raw: Json) -> Style:
     colon = next((text[_after_key(text, m) : m.start] for m in members), ": ")
     gap = text[members[0].end : members[1].at] if len(members) > 1 else ", "
     keys = next((list(cell) for cell in raw["cells"]), [m.key for m in members])
-    plain = not text.isascii() or not _ESCAPED.search(text)
+    plain = not text.isascii() or "\\u" not in text or not _ESCAPED.search(text)
     sources = [cell["source"] for cell in raw["cells"]]
     lines = any(isinstance(s, list) for s in sources) or not sources
     return Style(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nbagent.core.errors import NotebookError
@@ -309,3 +309,27 @@ async def test_a_notebook_that_was_not_quite_valid_before_can_be_edited(tmp_path
     await notebook.edit("s", "select 2", source_hash("select 1"))
     raw["cells"][0]["source"], raw["cells"][1]["source"] = "b", ["select 2"]
     assert json.loads(file.read_text()) == raw
+
+
+@given(files(), st.integers(0, 3), TEXTS)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+async def test_any_file_is_edited_through_the_port_or_left_as_it_is(tmp_path, text, place, source):
+    file = tmp_path / "any.ipynb"
+    file.write_bytes(text.encode())
+    notebook = opened(file)
+    known = await notebook.cells()
+    if place >= len(known):
+        return
+    source = source.replace("\r", "")
+    try:
+        edited = await notebook.edit(known[place].id, source, known[place].hash)
+    except NotebookError as error:  # it would have become invalid where it was not
+        assert "no valid notebook" in str(error)
+        assert file.read_bytes() == text.encode()
+        return
+    assert edited.source == source
+    before, after = json.loads(text), json.loads(file.read_bytes())
+    before["cells"][place].pop("source")
+    assert ipynb.normal(after["cells"][place].pop("source")) == source
+    assert after == before
+    assert [cell.id for cell in await notebook.cells()] == [cell.id for cell in known]
