@@ -1,6 +1,7 @@
 # make demo    the quickstart notebook, headless: no key, no network beyond the package registries
 # make lab     the quickstart in JupyterLab, to run by hand; what the demo wrote lies beside it
 # make test    all of it: lint, types, every test (real kernels, real JupyterLab in a real Chromium)
+# make test-places   those that a place may break, on older versions of ipykernel and in Notebook 7 (CI runs both)
 # make check   lint, types and the fast tests, in under a minute
 # make clean   what these made
 #
@@ -9,7 +10,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo lab test check lint types test-fast test-kernel test-browser browser clean
+.PHONY: demo lab test test-places test-notebook check lint types test-fast test-kernel test-browser browser clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -17,6 +18,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 BUILD := build
 JS_TOOLS := typescript@5.9.3
+IPYKERNELS := 6.29.5 6.31.0 7.0.1 7.3.0
 PYTEST := $(BIN)/python -m pytest --no-skips
 export MPLCONFIGDIR := $(CURDIR)/$(BUILD)/matplotlib
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -58,6 +60,16 @@ test-kernel: $(VENV)/.dev
 test-browser: $(VENV)/.dev browser  # by itself: these watch the clock, and a browser and a kernel fill two cores
 	@$(PYTEST) -q -m browser
 
+test-places: $(IPYKERNELS:%=test-ipykernel-%) test-notebook
+
+test-ipykernel-%: $(VENV)/.dev $(BUILD)/ipykernel/%/.installed
+	@echo "On ipykernel $*"
+	@$(PYTEST) -q -n 2 --dist loadgroup -m "places and not browser" --ipykernel $*
+
+test-notebook: $(VENV)/.dev browser
+	@echo "In Notebook 7"
+	@$(PYTEST) -q -m "places and browser" --front-end notebook
+
 browser:
 	@.ci/browser
 
@@ -89,6 +101,14 @@ $(BUILD)/node/.installed: Makefile | $(VENV)/.dev
 	@PATH="$(CURDIR)/$(BIN):$$PATH" npm install --prefix $(BUILD)/node --no-save --no-package-lock --no-audit --no-fund \
 		--loglevel error $(JS_TOOLS)
 	@touch $@
+
+$(BUILD)/ipykernel/%/.installed: | $(VENV)/.dev  # the package alone, to put before the environment's own
+	@echo "Installing ipykernel $* into $(@D)/"
+	@rm -rf $(@D)
+	@$(PIP) install --no-deps --target $(@D) ipykernel==$* 'nest-asyncio>=1.4'
+	@touch $@
+
+.PRECIOUS: $(BUILD)/ipykernel/%/.installed
 
 clean:
 	rm -rf $(VENV) $(BUILD) dist .pytest_cache .ruff_cache .hypothesis

@@ -79,8 +79,23 @@ def use_ipykernel(version: str) -> None:
     os.environ["JUPYTER_PATH"] = str(first)  # looked at before the environment's own kernels
 
 
+EVERY_PLACE = (
+    "places", "conformance", "failures/test_stops.py", "failures/test_place_rows.py", "app/test_magics_kernel.py",
+    "app/test_replay.py", "app/test_undo_kernel.py", "browser/test_agent_cell.py", "browser/test_agent_stop.py",
+    "browser/test_places.py",
+)  # fmt: skip
+"""What a place may break: run on every version of ipykernel, and in Notebook 7 (marker `places`)."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(item.path.is_relative_to(ROOT / "tests" / name) for name in EVERY_PLACE):
+            item.add_marker(pytest.mark.places)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a skipped test fails the session (make test)")
+    parser.addoption("--front-end", default="lab", choices=["lab", "notebook"], help="what the browser tests open")
     parser.addoption("--ipykernel", default="", help="version for every kernel, from build/ipykernel/ (make test-places)")
 
 

@@ -44,9 +44,11 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def lab_server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """One JupyterLab for the session."""
-    lab = Lab(tmp_path_factory.mktemp("lab"), browser)
+def lab_server(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[Lab]:
+    """One JupyterLab (with --front-end notebook: Notebook 7) for the session."""
+    lab = Lab(tmp_path_factory.mktemp("lab"), browser, pytestconfig.getoption("--front-end"))
     try:
         yield lab.start()
     finally:

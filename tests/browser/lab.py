@@ -1,4 +1,4 @@
-"""A real JupyterLab server for the tests, and the browser that visits it.
+"""A real JupyterLab (or Notebook 7) server for the tests, and the browser that visits it.
 
 `Lab.open` opens a notebook in a tab of its own and gives it as a `page.Notebook`. Nothing here sleeps: each wait is
 bounded by `PATIENCE`. This module knows nothing of nbagent. Read `Lab.open` first.
@@ -38,6 +38,12 @@ CHROMIUM_FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+App = Literal["lab", "notebook"]
+"""Which front end the server opens: JupyterLab or Notebook 7."""
+
+MODULES = {"lab": "jupyterlab", "notebook": "notebook"}
+TRAITS = {"lab": "LabApp", "notebook": "JupyterNotebookApp"}
 
 CellSpec = str | tuple[Literal["code", "markdown", "raw"], str]
 """One cell to open a notebook with: the source of a code cell, or a pair of cell type and source."""
@@ -82,8 +88,9 @@ class Lab:
     `env` is what kernels started from now on find in their environment, beside the server's own.
     """
 
-    def __init__(self, root: Path, browser: Browser) -> None:
+    def __init__(self, root: Path, browser: Browser, app: App = "lab") -> None:
         self.root = root / "files"
+        self.app: App = app
         self.browser = browser
         self.log: list[str] = []
         self._settings = root / "settings"
@@ -125,14 +132,14 @@ class Lab:
             "ServerApp.disable_check_xsrf": True,
             "ServerApp.allow_root": True,
             "IdentityProvider.token": "",
-            "LabApp.user_settings_dir": self._settings,
-            "LabApp.workspaces_dir": self._settings / "workspaces",
-            "LabApp.expose_app_in_browser": True,
+            f"{TRAITS[self.app]}.user_settings_dir": self._settings,
+            f"{TRAITS[self.app]}.workspaces_dir": self._settings / "workspaces",
+            f"{TRAITS[self.app]}.expose_app_in_browser": True,
             "LabApp.news_url": "",
         }
         flags = [f"--{name}={value}" for name, value in options.items()]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", "--no-browser", *flags],
+            [sys.executable, "-m", MODULES[self.app], "--no-browser", *flags],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -152,6 +159,12 @@ class Lab:
                 if " is running at" in line:
                     self._ready.set()
         self._ready.set()  # it ended: `start` looks
+
+    def address(self, name: str) -> str:
+        """Return the address of a page of its own that shows the notebook `name`."""
+        if self.app == "notebook":
+            return f"{self.url}/notebooks/{name}"
+        return f"{self.url}/lab/workspaces/{self.next_name('w')}/tree/{name}"
 
     def next_name(self, stem: str) -> str:
         """Return a name that was not used before."""

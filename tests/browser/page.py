@@ -85,7 +85,7 @@ class Notebook:
         await page.emulate_media(color_scheme=self._theme)
         await page.set_viewport_size({"width": self._viewport[0], "height": self._viewport[1]})
         await page.add_init_script(ON_EVERY_PAGE)
-        await page.goto(f"{self.lab.url}/lab/workspaces/{self.lab.next_name('w')}/tree/{self.name}")
+        await page.goto(self.lab.address(self.name))
         await self._loaded(kernel=kernel)
 
     async def reload(self, *, kernel: bool = True) -> None:

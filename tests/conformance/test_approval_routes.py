@@ -75,19 +75,19 @@ class Person:
 
 
 async def tried(tmp_path, promises: str, route: str, *pages: Page, typed: bool = False, subshell: bool = False):
+    lines = [] if typed else None
     with MessagesServer() as server:
-        async with kernel(tmp_path, server) as manager:
-            async with FrontEnd(manager, *pages, typed=[] if typed else None) as front:
-                assert not (await front.cell("%load_ext nbagent")).outputs
-                supported = (await front.info()).get("supported_features", [])
-                if subshell and "kernel subshells" in supported:
-                    front.subshell = await front.open_subshell()
-                person = Person(front)
-                acting = asyncio.create_task(person.act())
-                cell = await front.cell(KEEP.format(promises=promises, route=route), within=120)
-                acting.cancel()
-                assert not cell.error, cell.error
-                return person.said
+        async with kernel(tmp_path, server) as manager, FrontEnd(manager, *pages, typed=lines) as front:
+            assert not (await front.cell("%load_ext nbagent")).outputs
+            supported = (await front.info()).get("supported_features", [])
+            if subshell and "kernel subshells" in supported:
+                front.subshell = await front.open_subshell()
+            person = Person(front)
+            acting = asyncio.create_task(person.act())
+            cell = await front.cell(KEEP.format(promises=promises, route=route), within=120)
+            acting.cancel()
+            assert not cell.error, cell.error
+            return person.said
 
 
 def check(said: dict[str, str], promises) -> None:

@@ -90,7 +90,7 @@ def job(tmp_path: Path, server: MessagesServer, *cells: str, **env: str) -> tupl
     spec = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     nbformat.write(new_notebook(cells=[new_code_cell(c) for c in ("%load_ext nbagent", *cells)], metadata=spec), path)
     given = {**os.environ, "ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "sk", "PYTHONPATH": str(ROOT), **env}
-    return path, {"cwd": tmp_path, "env": given, "capture_output": True, "text": True, "timeout": 120, "check": False}
+    return path, {"cwd": tmp_path, "env": given, "capture_output": True, "text": True, "timeout": 120}
 
 
 COMMANDS = {
@@ -108,7 +108,7 @@ def test_papermill_and_nbconvert_finish_and_the_policy_decides(tmp_path, by):
             calls("ask_user", question="Which?"),
             "It is 42; I could not add the cell.",
         )
-        done = subprocess.run([sys.executable, *COMMANDS[by]], **options)
+        done = subprocess.run([sys.executable, *COMMANDS[by]], check=False, **options)
         assert done.returncode == 0, done.stderr
         assert (
             "42" in results(server)[0]
@@ -129,7 +129,7 @@ def test_papermill_and_nbconvert_stop_at_a_run_that_could_not_finish_with_one_se
     with MessagesServer() as server:
         _, options = job(tmp_path, server, "%%agent --max-turns 2\ngo", "print('never')")
         server.push(calls("run_python", code="1"), calls("run_python", code="2"))
-        done = subprocess.run([sys.executable, *COMMANDS[by]], **options)
+        done = subprocess.run([sys.executable, *COMMANDS[by]], check=False, **options)
         assert done.returncode != 0
         assert "nbagent: Stopped at the limit of 2 turns" in done.stderr
         if by == "papermill":  # nbconvert writes nothing after a failure
@@ -144,7 +144,7 @@ def test_papermill_runs_an_allowed_agent_to_its_end_with_cells_proposed_in_the_r
     with MessagesServer() as server:
         _, options = job(tmp_path, server, "%%agent\ngo", NBAGENT_ALLOW="add_cell")
         server.push(calls("add_cell", source="made = 6 * 7\nmade"), "I propose a cell.")
-        done = subprocess.run([sys.executable, *COMMANDS["papermill"]], **options)
+        done = subprocess.run([sys.executable, *COMMANDS["papermill"]], check=False, **options)
         assert done.returncode == 0, done.stderr
         assert "only proposed" in results(server)[0]
         out = nbformat.read(tmp_path / "out.ipynb", as_version=4)
