@@ -182,6 +182,8 @@ def _status(name: str, folder: int | None) -> os.stat_result | None:
         return None
     if not stat.S_ISREG(found.st_mode):
         raise ToolError(f"{Path(name).name} is not a regular file: it is not written")
+    if not found.st_mode & 0o222:  # to put another file in its place would work, and is not meant
+        raise ToolError(f"{Path(name).name} is read-only: it is not written")
     return found
 
 

@@ -217,6 +217,15 @@ async def test_mode_and_link_stay(path, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == [".nbagent", "link.ipynb", "n.ipynb"]
 
 
+async def test_a_file_that_is_read_only_is_left_so(path):
+    before = path.read_bytes()
+    path.chmod(0o444)
+    with pytest.raises(NotebookError, match="read-only"):
+        await opened(path).edit("c0", "a = 2", source_hash("a = 1"))
+    assert path.read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o444
+
+
 async def test_what_was_there_first_is_kept_and_backups_do_not_pile_up(path):
     first = path.read_bytes()
     notebook = opened(path)

@@ -203,6 +203,15 @@ async def test_a_whole_notebook_is_written_only_if_it_is_one(call, root):
     assert not (root / "other.IPYNB").exists()
 
 
+async def test_a_read_only_file_is_not_replaced(call, root):
+    (root / "f").write_text("kept")
+    (root / "f").chmod(0o444)
+    for name, given_ in (("write_file", {"content": "x"}), ("edit_file", {"old_text": "kept", "new_text": "x"})):
+        with pytest.raises(ToolError, match="read-only"):
+            await call(name, path="f", **given_)
+    assert (root / "f").read_text() == "kept"
+
+
 async def test_half_a_surrogate_is_written_as_a_mark(call, root):
     await call("write_file", path="f", content="a\ud800")
     assert (root / "f").read_text(encoding="utf-8") == "a\ufffd"
