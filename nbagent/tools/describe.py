@@ -80,8 +80,8 @@ def has_plain_repr(cls: type) -> bool:
 
 
 def is_lazy(cls: type) -> bool:
-    """Whether a value of this class stands for data that is not computed yet."""
-    return next(iter(names_of(cls))).startswith(_LAZY)
+    """Whether a value of this class, or of one that it is made from, stands for data that is not computed yet."""
+    return any(name.startswith(_LAZY) for name in names_of(cls))
 
 
 # ── one line ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -97,7 +97,6 @@ def _brief(value: Any, depth: int) -> str:
         return _brief_text(value)
     if cls is int:
         return repr(value) if value.bit_length() < 200 else f"int of {value.bit_length():,} bits"
-    name = next(iter(names_of(cls)))
     if has_plain_repr(cls):
         return short(mask(repr(value)))
     for base in names_of(cls):

@@ -200,27 +200,30 @@ def _figure_details(value: Any) -> str:
     return "\n".join([f"matplotlib figure {width:g} x {height:g} inches, {len(value.axes)} axes", *axes])
 
 
+def _held(value: Any) -> dict[str, Any]:
+    """Return what an instance holds, {} where it holds nothing or says so by a property of its own."""
+    owners: Any = type.__getattribute__(type(value), "__mro__")
+    slots = [own["__dict__"] for own in (type.__getattribute__(c, "__dict__") for c in owners) if "__dict__" in own]
+    if not slots or type(slots[0]) is not types.GetSetDescriptorType:
+        return {}
+    held: Any = slots[0].__get__(value)
+    return held if type(held) is dict else {}
+
+
 def _object_details(value: Any) -> str:
     """Describe an object from outside: its class, and what its instance holds, each in short."""
     line = brief(value)
     cls = type(value)
     if line.endswith("not computed") or not line.startswith("object of class"):
         return line
-    try:
-        held = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        held = {}
+    held = _held(value)
     methods = [
         name
         for base in type.__getattribute__(cls, "__mro__")[:-1]
         for name, item in type.__getattribute__(base, "__dict__").items()
         if type(item) is types.FunctionType and not name.startswith("_")
     ]
-    attributes = (
-        [f"  .{name} = {brief_of(name, item, 2)}" for name, item in itertools.islice(dict.items(held), 30)]
-        if type(held) is dict
-        else []
-    )
+    attributes = [f"  .{name} = {brief_of(name, item, 2)}" for name, item in itertools.islice(dict.items(held), 30)]
     shown = [f"methods: {', '.join(dict.fromkeys(methods[:40]))}"] if methods else []
     return "\n".join([line, *_doc(cls), *attributes, *shown])
 
