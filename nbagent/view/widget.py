@@ -155,7 +155,9 @@ class AgentView:
             self._running = None
         elif self._running is None or self._running["key"] != running.key:
             now = self._clock() - self._began
-            self._running = {"key": running.key, "name": running_name(running), "began": now, "asked": now}
+            name, is_cell = running_name(running)
+            self._running = {"key": running.key, "name": name, "cell": is_cell, "began": now, "asked": now}
+            self._spare.description = self._spare.tooltip = "Interrupt cell" if is_cell else "Interrupt call"
         head = {**html.header(self.view), "call": self._running, "limit": self._limit}
         if head != self._head:
             self._head = head

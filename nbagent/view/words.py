@@ -101,11 +101,11 @@ def hint(preview: Json) -> str:
     return effects_words([str(effect) for effect in effects]) if isinstance(effects, list | tuple) else ""
 
 
-def running_name(item: CallItem) -> str:
-    """Return what runs, in few words: the cell where the title names one, else the title."""
+def running_name(item: CallItem) -> tuple[str, bool]:
+    """Return what runs, in few words, and whether it is a cell: its number where the title says it, else the title."""
     if found := _CELL.search(item.title):
-        return found[0]
-    return "The new cell" if item.name == "add_cell" else spoken(item.name, item.title)[0]
+        return found[0], True
+    return ("The new cell", True) if item.name == "add_cell" else (spoken(item.name, item.title)[0], False)
 
 
 def error_line(texts: Sequence[str]) -> str:

@@ -168,9 +168,9 @@ def test_words_that_we_chose_for_the_model_are_not_put_into_the_persons_mouth():
 @pytest.mark.parametrize(
     ("name", "title", "said"),
     [
-        ("edit_cell", "edit and run In[7]", "In[7]"),
-        ("add_cell", "add and run a code cell", "The new cell"),
-        ("shell", "run make test", "run make test"),
+        ("edit_cell", "edit and run In[7]", ("In[7]", True)),
+        ("add_cell", "add and run a code cell", ("The new cell", True)),
+        ("shell", "run make test", ("run make test", False)),
     ],
 )
 def test_what_runs_is_named_in_few_words(name, title, said):

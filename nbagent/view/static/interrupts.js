@@ -57,7 +57,6 @@ export function patience(model, parent, now, spare) {
   const wait = make("button", "nbagent-wait", bar);
   const interrupt = make("button", "nbagent-interrupt", bar);
   wait.textContent = "Keep waiting";
-  interrupt.textContent = "Interrupt the cell";
   bar.hidden = true;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
@@ -81,6 +80,7 @@ export function patience(model, parent, now, spare) {
       timer = setTimeout(look, Math.min(left, 3600) * 1000 + 20);
       return;
     }
+    interrupt.textContent = call.cell ? "Interrupt the cell" : "Interrupt it";
     text.textContent = `${call.name} still runs after ${clock(now() - call.began)}.`;
     if (bar.hidden) bar.hidden = false;
     timer = setTimeout(look, 1000); // the time goes on

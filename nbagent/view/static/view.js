@@ -6,8 +6,8 @@
  *
  * @typedef {{op: string, key: string, html?: string, tail?: string, text?: string, part?: string}} Operation
  * @typedef {{op: string, seq?: number, ops?: Operation[], elapsed?: number}} Message
- * @typedef {{key: string, name: string, began: number, asked: number}} Running a call: since when it runs, and since when
- *   the time limit counts, in seconds since the run began
+ * @typedef {{key: string, name: string, cell: boolean, began: number, asked: number}} Running a call: since when it runs,
+ *   and since when the time limit counts, in seconds since the run began
  * @typedef {{state: string, activity: string, model: string, mode: string, turn: number, max_turns: number,
  *   tokens: number, cost: string, running: boolean, ended: string, asking: boolean, elapsed: number,
  *   call: Running | null, limit: number | null}} Head
