@@ -1,4 +1,4 @@
-"""A run and its page: two tabs, a closed tab, a reload, a flood of tokens, and what the saved file shows without a kernel."""
+"""A run and its page: a closed tab, a reload, a restart, its cell deleted, a flood of tokens, and what the saved file shows without a kernel."""
 
 from __future__ import annotations
 
@@ -23,24 +23,6 @@ AGENT = 1
 TASK = "%%agent --again\ndo it"  # the records of the other tests lie in the same folder
 INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # what a kernel outside the tests has
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()\nprint('drawn')"
-
-
-async def test_two_tabs_show_the_run_and_one_of_them_inserts_the_cell(lab: Lab, server: MessagesServer) -> None:
-    async with agent_notebook(lab, server, TASK) as desk:
-        first = desk.notebook
-        second = await first.second_tab()
-        server.push(calls("add_cell", source="one = 1"), say("One cell."))
-        await desk.start(AGENT)
-        await expect(first.button(AGENT, "Approve")).to_be_enabled()
-        await first.click(AGENT, "Approve")
-        await desk.done()
-        counts = [(await tab.sources()).count("one = 1") for tab in (first, second)]
-        assert sorted(counts) == [0, 1], "one of the pages writes, whichever answered first"
-        saved = await (first, second)[counts.index(1)].save()
-        assert [cell.source for cell in saved.cells].count("one = 1") == 1
-        for tab in (first, second):
-            await expect(tab.page.get_by_text("File Changed")).to_have_count(0)
-        assert await first.evaluate("one") == "1"
 
 
 async def test_a_tab_closed_in_mid_run_leaves_the_kernel_alive_and_the_run_to_be_taken_up(
