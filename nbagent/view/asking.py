@@ -14,7 +14,7 @@ from nbagent.view.text import code_marked, count, one_line, visible, without_ans
 from nbagent.view.words import hint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from nbagent.core.messages import Json
 
@@ -66,13 +66,21 @@ def _where(approval: Json) -> str:
 
 def group_html(approvals: Sequence[Json]) -> str:
     """Return the line above several calls, with each reason why they are asked about."""
-    reasons = dict.fromkeys(str(approval.get("why", "")) for approval in approvals)
-    why = "; ".join(visible(reason, _MARK) for reason in reasons if reason)
+    why = visible(_together(str(approval.get("why", "")) for approval in approvals), _MARK)
     return (
         f'<div class="nbagent-ask"><div class="nbagent-asktitle"><b>Allow these {len(approvals)}?</b> '
         f"They run in this order; untick what you do not want.</div>"
         f'<div class="nbagent-why">{why[:1].upper()}{why[1:]}{_where(approvals[0])}</div></div>'
     )
+
+
+def _together(reasons: Iterable[str]) -> str:
+    """Different reasons as one sentence; what they begin with in common is said once."""
+    said: dict[str, list[str]] = {}
+    for reason in dict.fromkeys(reasons):
+        begin, colon, rest = reason.partition(": ")
+        said.setdefault(begin + colon, []).append(rest)
+    return "; ".join(begin + ", or ".join(rests) for begin, rests in said.items() if begin)
 
 
 def preview_box(approval: Json) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import ipywidgets
 import pytest
@@ -62,6 +63,17 @@ async def test_a_card_of_several_comes_when_all_are_there(person):
     for part in ("Allow these 4?", "add cell a", "add cell d", "Probably: rebinds c", "a.ipynb"):
         assert part in person.text
     assert person.text.count("a.ipynb") == 1, "what is the same for all is said once"
+
+
+async def test_why_a_card_asks_is_said_once(person):
+    reasons = [
+        "mode default asks before this: run a cell",
+        "mode default asks before this: add a cell",
+        "a rule asks",
+        "",
+    ]
+    person.shows([*START, *asks(*(replace(a, why=why) for a, why in zip(four(), reasons, strict=True)))])
+    assert "Mode default asks before this: run a cell, or add a cell; a rule asks" in person.text
 
 
 async def test_the_button_says_what_it_would_approve(asked):
