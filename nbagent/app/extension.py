@@ -44,10 +44,10 @@ class Extension:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.traits = NbAgent(parent=shell)
-        self.kernel = ShellKernel(shell)
+        self.folder = Path.cwd()
+        self.kernel = ShellKernel(shell, floods=self.folder / ".nbagent" / "outputs")
         self.number = CellNumber(shell)
         self.timer = CellTimer(shell)
-        self.folder = Path.cwd()
         self.tools: list[Tool] = []
         self.conversations: dict[str, Conversation] = {}
         self.last: Conversation | None = None

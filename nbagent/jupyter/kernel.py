@@ -16,12 +16,14 @@ import time
 import types
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nbagent.core.errors import Interrupted
 from nbagent.core.ports import Output, Ran
 from nbagent.jupyter.capture import Capture, safe_str
 from nbagent.jupyter.commands import end_processes, group_members
+from nbagent.jupyter.flood import Flood
 from nbagent.jupyter.interrupts import OWNER, Gate, end_task
 from nbagent.jupyter.outputs import Outputs
 
@@ -44,10 +46,14 @@ Body = Callable[[], Awaitable[_Report]]
 
 
 class ShellKernel:
-    """The kernel port over an IPython InteractiveShell (ipykernel's, the terminal's or a plain one)."""
+    """The kernel port over an IPython InteractiveShell (ipykernel's, the terminal's or a plain one).
 
-    def __init__(self, shell: Any) -> None:
+    Floods of output are kept whole in files in the folder `floods` (None: nowhere).
+    """
+
+    def __init__(self, shell: Any, *, floods: Path | None = None) -> None:
         self._shell = shell
+        self._floods = floods
         self._lock = asyncio.Lock()  # one piece of code at a time: what is patched is the kernel's
 
     def namespace(self) -> Mapping[str, Any]:
@@ -103,7 +109,7 @@ class ShellKernel:
         scratch: str | None,
     ) -> Ran:
         started, processes = time.monotonic(), group_members()
-        outputs = Outputs(emit)
+        outputs = Outputs(emit, Flood(self._floods))
         report = _Report()
         pid = os.getpid()
         gate = Gate(timeout)

@@ -1,7 +1,8 @@
 """Collects the outputs of one piece of running code: merged, valid nbformat, bounded; and passes them on live.
 
 What is collected is what was passed on, so that the cell and the model see the same. Of a flood of text the first
-`HEAD` characters go through at once and the last `TAIL` at the end, with a line that counts what lies between.
+`HEAD` characters go through at once and the last `TAIL` at the end, with a line that counts what lies between and names
+the file that has it all.
 This module knows nothing of IPython. Read `Outputs.add` first.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 from nbagent.core.messages import clean
 from nbagent.core.ports import Output
+from nbagent.jupyter.flood import Flood
 
 HEAD = 1_000_000
 TAIL = 50_000
@@ -34,8 +36,9 @@ class Outputs:
     and not followed by more, a helper thread.
     """
 
-    def __init__(self, emit: Callable[[Output], None] | None) -> None:
+    def __init__(self, emit: Callable[[Output], None] | None, flood: Flood | None = None) -> None:
         self._emit = emit
+        self._flood = flood or Flood(None)
         self._lock = threading.RLock()
         self._items: list[Output] = []
         self._ids: dict[int, str] = {}  # place in _items → display id
@@ -116,6 +119,7 @@ class Outputs:
         """End: pass on the rest, and return all outputs as a notebook stores them."""
         with self._lock:
             self._flush()
+            self._flood.end()
             self._pass_tail()
             for error in self._after:
                 self.errors -= 1
@@ -200,6 +204,9 @@ class Outputs:
             self._emitting = False
 
     def _keep_tail(self, name: str, text: str) -> None:
+        if self._flood.waits:
+            self._flood.begin(self._so_far)
+        self._flood.write(text)
         self._tail.append((name, text[-TAIL:]))
         self._tail_size += min(len(text), TAIL)
         cut = text[:-TAIL] if len(text) > TAIL else ""
@@ -209,6 +216,12 @@ class Outputs:
             self._tail_size -= len(old)
             self._count(old)
 
+    @property
+    def _so_far(self) -> str:
+        """The text of the streams that are kept, the last one's pieces too."""
+        kept = (item["text"] for item in self._items if item["output_type"] == "stream")
+        return "".join([*kept, *self._parts, *self._pending])
+
     def _count(self, cut: str) -> None:
         self._dropped += len(cut)
         self._dropped_lines += cut.count("\n")
@@ -216,9 +229,10 @@ class Outputs:
     def _pass_tail(self) -> None:
         if not self._tail:
             return
+        whole = f"; all of it is in {self._flood.path}" if self._flood.path else ""
         self._stream(
             self._tail[0][0],
-            f"\n[… {self._dropped:,} characters ({self._dropped_lines:,} lines) of output left out here …]\n"
+            f"\n[… {self._dropped:,} characters ({self._dropped_lines:,} lines) of output left out here{whole} …]\n"
             if self._dropped
             else "",
         )

@@ -9,6 +9,7 @@ import io
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -16,6 +17,7 @@ from traitlets.config import Config
 
 from nbagent.core.errors import Interrupted
 from nbagent.core.tools import Call
+from nbagent.jupyter.flood import Flood
 from nbagent.jupyter.interrupts import OWNER
 from nbagent.jupyter.kernel import ShellKernel
 from nbagent.jupyter.outputs import Outputs, clean_bundle
@@ -140,6 +142,33 @@ def test_an_error_after_a_flood_stands_after_its_tail() -> None:
     outputs.write("stdout", "x" * 3_000_000)
     outputs.add({"output_type": "error", "ename": "E", "evalue": "", "traceback": []})
     assert [o["output_type"] for o in outputs.close()] == ["stream", "error"]
+
+
+def test_the_whole_of_a_flood_is_in_the_file_that_is_named(tmp_path: Path) -> None:
+    """Row 61: what is left out of the cell can still be looked up; the last ten floods are kept, readable by their owner."""
+    folder = tmp_path / ".nbagent" / "outputs"
+    for n in range(12):
+        outputs = Outputs(None, Flood(folder))
+        for part in ("first ", "x" * 999_999 + "\ud800", "y" * 1_000_000, f"last {n}"):
+            outputs.write("stdout", part)
+        text = outputs.close()[0]["text"]
+    assert len(text) < 1_200_000 and "last 11" in text
+    files = sorted(folder.glob("*.txt"), key=lambda path: path.stat().st_mtime_ns)
+    assert len(files) == 10 and files[-1].stat().st_mode & 0o777 == 0o600
+    named = next(path for path in files if str(path) in text)
+    assert named.read_text("utf-8") == "first " + "x" * 999_999 + "\ufffd" + "y" * 1_000_000 + "last 11"
+
+
+def test_a_flood_that_can_not_be_kept_is_cut_all_the_same(tmp_path: Path) -> None:
+    """Row 61: a folder that can't be written costs the file, not the run; nothing is kept of what is no flood."""
+    (tmp_path / ".nbagent").write_text("a file")
+    outputs = Outputs(None, Flood(tmp_path / ".nbagent" / "outputs"))
+    outputs.write("stdout", "z" * 3_000_000)
+    assert "left out here …]" in outputs.close()[0]["text"]
+    small = Outputs(None, Flood(tmp_path / "none"))
+    small.write("stdout", "z" * 1000)
+    small.close()
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_clear_that_waits_clears_at_the_next_output() -> None:
