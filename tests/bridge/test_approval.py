@@ -52,6 +52,7 @@ async def test_a_click_answers_the_question_that_was_shown(person):
 
 
 async def test_a_click_from_another_thread_wakes_the_waiting_run(person):
+    """Row 29: on some kernels clicks come on a subshell's thread."""
     question = approval()
     (task,) = await asked(person, question)
     clicking = threading.Thread(target=person.answer, args=("call-1", question.hash, YES))

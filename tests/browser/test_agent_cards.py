@@ -63,6 +63,7 @@ async def test_several_changes_are_approved_in_one_card_but_one_with_keys_only(d
 
 
 async def test_the_ticks_that_are_seen_at_the_click_count_and_the_next_card_is_not_hit(desk: Desk) -> None:
+    """Row 114: a decision is of what was on screen, once."""
     notebook = desk.notebook
     agent = await desk.ask(Reply(FOUR))
     await awake(desk, agent, "Approve all 4")

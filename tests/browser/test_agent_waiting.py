@@ -56,6 +56,7 @@ async def test_interrupt_cell_ends_what_runs_and_the_run_goes_on(desk: Desk, sou
 
 
 async def test_stop_beside_it_still_ends_the_run(desk: Desk) -> None:
+    """Row 37: Stop is of the whole run, also beside a button that is not."""
     agent = await run(desk, BUSY)
     await desk.notebook.click(agent, "Stop")
     await desk.done()

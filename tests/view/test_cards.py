@@ -258,6 +258,7 @@ async def test_each_call_of_a_card_has_its_own_text(asked):
 
 
 async def test_closing_with_a_box_open_leaves_no_widget_behind(page):
+    """Row 63: nor what a card made on the way."""
     registry = ipywidgets.widgets.widget._instances
     before = set(registry)
     person = Person(page)

@@ -24,6 +24,7 @@ def test_it_holds_prompt_answer_ending_steps_and_facts_in_that_order():
 
 
 def test_it_needs_no_script_no_stylesheet_and_no_widget():
+    """Row 58: a notebook that is opened again has no widgets."""
     text = record(fold_all(penguins()))["text/html"]
     assert "<script" not in text
     assert "<style" not in text

@@ -162,7 +162,7 @@ async def test_allow_from_now_on_hides_the_rules_again_and_keeps_its_focus(perso
 
 
 async def test_a_failing_answer_is_shown_and_counts_as_deny(page):
-    """Row 62: what the handler of a click raises is no silence."""
+    """Row 62: ipywidgets would only log it, and the run would wait for ever. Row 62: what the handler of a click raises is no silence."""
     person = Person(page, fail=1)
     person.shows(until(ev.ApprovalAsked))
     person.waits()
@@ -204,7 +204,7 @@ async def test_stop_is_seen_and_passed_on_once(person):
 
 
 async def test_stop_is_not_seen_while_the_loop_cannot_act_on_it(person):
-    """A subshell hears the click while the main thread is busy; then the page must interrupt."""
+    """Row 29: A subshell hears the click while the main thread is busy; then the page must interrupt."""
     person.shows(until(ev.RunStarted))
     other = threading.Thread(target=person.button("stop").click)
     other.start()
@@ -221,6 +221,7 @@ async def test_the_end_takes_the_buttons_away(person):
 
 
 async def test_closing_leaves_no_widget_behind(page):
+    """Row 63: nothing of a view stays in the notebook's widget state."""
     registry = ipywidgets.widgets.widget._instances
     before = set(registry)
     person = Person(page)
