@@ -16,7 +16,17 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.place import Place, View
 from nbagent.app.replay import Asked
-from nbagent.core.events import ApprovalAnswered, CallEnded, Event, Reason, RequestSent, RunEnded, Status, to_json
+from nbagent.core.events import (
+    ApprovalAnswered,
+    CallEnded,
+    Event,
+    Reason,
+    RequestSent,
+    RunEnded,
+    RunStarted,
+    Status,
+    to_json,
+)
 from nbagent.core.messages import Json
 from nbagent.core.ports import Kernel
 from nbagent.core.tools import Tool
@@ -65,6 +75,7 @@ class Keeper:
         if now is None:
             return
         run = FinishedRun(
+            run=self._run(),
             text=self._asked.key,
             cell=now.cell,
             at=FinishedRun.now(),
@@ -85,6 +96,9 @@ class Keeper:
         by_person = {e.call_id for e in self._events if isinstance(e, ApprovalAnswered) and e.by == "person"}
         denied = {e.call_id for e in self._events if isinstance(e, CallEnded) and e.status is Status.DENIED}
         return bool(denied - by_person)
+
+    def _run(self) -> str:
+        return next((event.run_id for event in self._events if isinstance(event, RunStarted)), "")
 
     def _model(self) -> str:
         return next((event.model for event in self._events if isinstance(event, RequestSent)), "")

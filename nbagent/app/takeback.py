@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nbagent.app.undo import UNKNOWN, Turned, clock
 from nbagent.core.errors import ConfigError, NotebookError
 from nbagent.core.ports import Output
+from nbagent.extend.runs import RunStore
 
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
@@ -57,9 +58,17 @@ async def _turned(extension: Extension, rest: str, *, again: bool) -> str:
         raise ConfigError(f"%agent undo and redo take a run's id (run-…) or nothing, not {rest!r}.")
     _not_while_running(extension)
     async with _page_of(extension.shell) as notebook:
-        turned = await extension.undo.turn(notebook, "".join(words), again=again)
+        turned = await _turn(extension, notebook, "".join(words), again=again)
         await _write_down(notebook, turned)
     return turned.text
+
+
+async def _turn(extension: Extension, notebook: LiveNotebook | None, run: str, *, again: bool) -> Turned:
+    """Take a run back, or do it again; one that was taken back is no finished run of its cell any more."""
+    turned = await extension.undo.turn(notebook, run, again=again)
+    if turned.did and turned.head is not None and not again:
+        RunStore(extension.folder).forget(turned.head.run)
+    return turned
 
 
 def _not_while_running(extension: Extension) -> None:
@@ -108,7 +117,7 @@ async def clicked(extension: Extension, click: Click) -> Said:
         hello = await bridge.hello()
         there = hello is not None and hello.document
         notebook = LiveNotebook(bridge, hello, own_cell=click.cell or None) if there and hello is not None else None
-        turned = await extension.undo.turn(notebook, click.run, again=click.op == "redo")
+        turned = await _turn(extension, notebook, click.run, again=click.op == "redo")
         written = await _write_down(notebook, turned)
     finally:
         bridge.close()

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +36,7 @@ BYTES = 64 * 1024 * 1024
 
 _LISTS: dict[str, type] = {"above": str, "cells": str, "events": dict}
 _KINDS: dict[str, type] = {
-    "text": str, "cell": str, "at": str, "model": str, "session": str, "inputs": dict, "first": int, "last": int,
+    "run": str, "text": str, "cell": str, "at": str, "model": str, "session": str, "inputs": dict, "first": int, "last": int,
 }  # fmt: skip
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
@@ -56,11 +55,12 @@ def _hash(text: str) -> str:
 class FinishedRun:
     """One finished run.
 
-    `text` is the `text_key` of its cell, `cell` the cell's id ("" where the place tells none), `at` when it ended (ISO
+    `run` is its id, `text` the `text_key` of its cell, `cell` the cell's id ("" where the place tells none), `at` when it ended (ISO
     8601, UTC), `above` the sources of the code cells above its cell when it ended, `cells` the ids of those that it made or ran, `inputs` what it read
     (`tools.inputs`), `events` all that it reported. It is messages `first` to `last` (exclusive) of session `session`.
     """
 
+    run: str
     text: str
     cell: str
     at: str
@@ -93,7 +93,7 @@ class RunStore:
             return f"The run can't be kept for the next time: {error}."
         if len(data) > BYTES:
             return f"The run is not kept for the next time: it has {len(data) // 1_000_000:,} MB."
-        name = f"{run.text}-{_cell_key(run.cell)}-{time.time_ns():020d}-{secrets.token_hex(2)}.json"
+        name = f"{run.text}-{_cell_key(run.cell)}-{time.time_ns():020d}-{_hash(run.run)[:8]}.json"
         try:
             private_folder(self._folder)
             _write(self._folder / name, data)
@@ -102,6 +102,10 @@ class RunStore:
         self._drop([path for path in self._paths(f"{run.text}-*.json") if path.name != name][NEWEST - 1 :])
         self._drop(self._paths("*.json")[ALL:])
         return ""
+
+    def forget(self, run: str) -> None:
+        """Forget a run: what it did was taken back, so its record tells of nothing that is there."""
+        self._drop(self._paths(f"*-{_hash(run)[:8]}.json"))
 
     def of_text(self, text: str) -> Iterator[FinishedRun]:
         """Yield the finished runs of a cell text, newest first."""

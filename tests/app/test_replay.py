@@ -80,7 +80,9 @@ class Play:
     @property
     def seen(self) -> str:
         """The record of the agent's cell as plain text, and its error."""
-        texts = [o.get("data", {}).get("text/plain", "") + "\n".join(o.get("traceback", ())) for o in self.agent.outputs]
+        texts = [
+            o.get("data", {}).get("text/plain", "") + "\n".join(o.get("traceback", ())) for o in self.agent.outputs
+        ]
         return "\n".join(texts)
 
     def write(self) -> Path:
@@ -118,7 +120,9 @@ async def test_restart_and_run_all_gives_the_same_notebook_and_asks_no_model(tmp
     play = await played(tmp_path, server)
     before, session = plain(play.nb), sessions(tmp_path)
     assert "data:image/png" in play.agent.outputs[0].data["text/html"]
-    play.nb.cells.append(new_code_cell("print(answer.replayed, answer.stop_reason, answer.text, answer.stale, answer.cells)"))
+    play.nb.cells.append(
+        new_code_cell("print(answer.replayed, answer.stop_reason, answer.text, answer.stale, answer.cells)")
+    )
     after = await play.run(NBAGENT_MODE="default")  # nothing is executed for it, so no mode is needed
     assert after[:-1] == before
     assert play.requests == 0

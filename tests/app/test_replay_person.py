@@ -58,7 +58,7 @@ async def test_a_cell_goes_on_from_before_its_last_run_and_only_finished_runs_ar
         assert prompts(server) == ["first", "second", "second, but blue"]
         old, new = server.requests[-2].body["messages"], server.requests[-1].body["messages"]
         assert json.dumps(new[:-1]).startswith(json.dumps(old[:-1])[:-1]), "the prefix is identical"
-        session = sorted((tmp_path / ".nbagent" / "sessions").iterdir())[-1]
+        session = max((tmp_path / ".nbagent" / "sessions").iterdir())
         about = json.loads(session.read_text().splitlines()[0])
         assert about["forked_from"]["messages"] == len(new) - 1
 
@@ -104,4 +104,6 @@ async def test_a_person_is_asked_about_a_stale_answer_and_the_next_cell_goes_on_
         await room.cell("n = 6")
         assert (await again(room, cell, source="%%agent\nhow many?")).record.startswith("Six.")
         await room.cell("%%agent\nand twice that?", "Twelve.")
-        assert prompts(server) == ["how many?", "and twice that?"], "a record that was shown is part of the conversation"
+        assert prompts(server) == ["how many?", "and twice that?"], (
+            "a record that was shown is part of the conversation"
+        )

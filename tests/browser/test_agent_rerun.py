@@ -47,7 +47,9 @@ async def test_restart_and_run_all_is_free_and_a_stale_answer_is_asked_about(lab
     async with agent_notebook(lab, server, *cells, env={"NBAGENT_RERUN": "replay"}) as desk:
         notebook = desk.notebook
         await notebook.run(1)
-        server.push(calls("inspect_variable", name="rows"), calls("add_cell", source="len(rows)"), say("There are **3**."))
+        server.push(
+            calls("inspect_variable", name="rows"), calls("add_cell", source="len(rows)"), say("There are **3**.")
+        )
         await desk.start(2)
         await desk.approve(2)
         await desk.done()

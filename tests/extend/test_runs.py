@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nbagent.extend.runs import BYTES, FOLDER, NEWEST, FinishedRun, RunStore, text_key
 
 RUN = FinishedRun(
-    text=text_key("Plot sales", {}), cell="a1", at="2026-11-30T00:00:00Z", model="m", above=("x = 1",), cells=("c",),
+    run="run-1", text=text_key("Plot sales", {}), cell="a1", at="2026-11-30T00:00:00Z", model="m", above=("x = 1",), cells=("c",),
     inputs={"names": {}}, events=({"type": "run_ended"},), session="s", first=2, last=8,
 )  # fmt: skip
 
@@ -48,6 +48,13 @@ def test_the_key_of_a_text_is_that_of_prompt_and_options_whatever_their_order():
         text_key("\ud800", {}),
     }
     assert len(keys) == 5
+
+
+def test_a_run_that_was_taken_back_is_forgotten(store):
+    store.keep(RUN)
+    store.keep(replace(RUN, run="run-2"))
+    store.forget("run-2")
+    assert list(store.of_text(RUN.text)) == [RUN]
 
 
 def test_only_the_newest_runs_of_a_text_are_kept(store, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import datetime
+import datetime as dt
 import enum
 import functools
 import os
@@ -220,7 +220,7 @@ def test_containers_count_by_their_content():
     assert changed([1, 2], [1]) == "df changed: 2 items then, 1 now"
     assert changed(5, 6) == "df changed: 5 then, 6 now"
     assert changed("old", "new") == "df changed: 'old' then, 'new' now"
-    assert changed(datetime.date(2024, 5, 1), datetime.date(2024, 6, 1)).endswith("date(2024, 6, 1) now")
+    assert changed(dt.date(2024, 5, 1), dt.date(2024, 6, 1)).endswith("date(2024, 6, 1) now")
 
 
 def test_a_value_that_looks_like_a_secret_is_not_told():
@@ -314,7 +314,7 @@ def test_every_process_says_the_same():
     values = [
         {"a", "b", "c"}, frozenset({("x", 1), ("y", 2)}), {"k": {"p", "q"}}, "text", b"b", 3, 2**100, 1.5, float("nan"),
         frame(50), frame(50)["s"], np.arange(5), pl.DataFrame({"a": [1, 2], "s": ["u", None]}),
-        collections.OrderedDict(a={1, 2, "z"}), datetime.date(2024, 1, 1), sys.intern("interned"), ["interned"] * 2,
+        collections.OrderedDict(a={1, 2, "z"}), dt.date(2024, 1, 1), sys.intern("interned"), ["interned"] * 2,
     ]  # fmt: skip
     told = {
         subprocess.run(

@@ -1,0 +1,88 @@
+"""The code cells above an agent's cell: what differs from then, in words, with and without a document."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from nbagent.app.above import Here, changes_above, here
+from nbagent.app.replay import Asked
+from nbagent.core.policy import Mode
+from nbagent.headless.memory import MemoryNotebook
+
+THEN = ("%load_ext nbagent", "df = load()", "n = 1")
+
+
+def at(*above: str, cell: str = "a", ids: frozenset[str] | None = frozenset({"a", "made"})) -> Here:
+    return Here(cell, above, tuple(f"In[{n}]" for n, _ in enumerate(above, 1)), ids)
+
+
+@pytest.mark.parametrize(
+    ("above", "said"),
+    [
+        (THEN, []),
+        (("%load_ext nbagent", "df = load()", "n = 2"), ["In[3] above was edited"]),
+        (("%load_ext nbagent", "new", "df = load()", "n = 1"), ["In[2] above is new"]),
+        (("%load_ext nbagent", "n = 1"), ["a cell above is gone: df = load()"]),
+        (("%load_ext nbagent", "x", "y", "n = 1"), ["In[2] above was edited", "In[3] above is new"]),
+        ((), [f"a cell above is gone: {source}" for source in THEN]),
+    ],
+)
+def test_what_differs_in_the_document_is_said_cell_by_cell(above, said):
+    assert changes_above(THEN, at(*above)) == said
+
+
+@pytest.mark.parametrize(
+    ("ran", "ok"),
+    [
+        (THEN, True),
+        (("import os", *THEN, "more"), True),
+        (("n = 1", *THEN), True),
+        (("%load_ext nbagent", "n = 1", "df = load()"), False),
+        (THEN[:2], False),
+    ],
+)
+def test_without_a_document_every_cell_must_have_been_run_in_that_order(ran, ok):
+    assert (changes_above(THEN, at(*ran, ids=None)) == []) is ok
+
+
+def test_a_cell_is_known_by_its_id_and_without_one_by_the_agents_cells_above_it():
+    asked = "%%agent\nfirst"
+    assert at(cell="a").is_cell("a", THEN) and not at(cell="a").is_cell("b", ())
+    assert at(asked, "x", cell="").is_cell("b", ("y", asked))
+    assert not at(asked, cell="").is_cell("b", ("y",))
+
+
+def test_cells_that_a_run_made_are_missed_where_the_document_is_known():
+    assert at().missing(["made", "gone"]) == ["gone"]
+    assert at(ids=None).missing(["gone"]) == []
+
+
+def cells(*sources: str) -> list[dict]:
+    return [{"id": f"c{n}", "cell_type": "markdown" if source.startswith("#") else "code", "source": source,
+             "metadata": {}, "outputs": [], "execution_count": None} for n, source in enumerate(sources)]  # fmt: skip
+
+
+async def test_only_code_cells_above_the_own_cell_count():
+    notebook = MemoryNotebook(
+        cells("%load_ext nbagent\n", "# title", "  ", "x = 1", "%%agent\nhi", "below"), own_cell="c4"
+    )
+    shell = SimpleNamespace(kernel=object())
+    found = await here(shell, notebook)
+    assert found is not None and found.cell == "c4"
+    assert found.above == ("%load_ext nbagent", "x = 1") and found.labels == ("code cell 1", "code cell 2")
+
+
+async def test_in_a_terminal_there_is_no_cell_to_run_again():
+    assert await here(SimpleNamespace(kernel=None), None) is None
+
+
+def test_the_text_of_a_cell_is_its_prompt_and_what_changes_the_answer():
+    def key(prompt: str = "p", mode: Mode = Mode.DEFAULT, **options: object) -> str:
+        return Asked.of(prompt, options, mode).key
+
+    assert key() == key(out="x", again=True, stale="show", timeout=3.0, max_turns=5, budget=1.0)
+    assert key() == key(mode=Mode.BYPASS)
+    assert len({key(), key("q"), key(model="opus"), key(new=True), key(mode=Mode.PLAN)}) == 5
+    assert Asked.of("p", {"again": True}, Mode.DEFAULT).again
