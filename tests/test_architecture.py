@@ -100,9 +100,11 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "markdown_it": {"view/": EAGER},
     "mcp": {"extend/mcp.py": LAZY},
     "nbclient": {"headless/": EAGER, "outside": LAZY},
+    "nbconvert": {"outside": LAZY},
     "nbformat": {"headless/": EAGER, "outside": LAZY, "tools/keeping.py": LAZY},
     "papermill": {"headless/": LAZY},
     "platformdirs": {"extend/": EAGER, "outside": EAGER},
+    "psutil": {"jupyter/commands.py": LAZY},
     "pydantic": {"core/tools.py": LAZY},
     "pygments": {"view/": EAGER},
     "rich": {"headless/report.py": EAGER, "view/terminal.py": EAGER, "outside": EAGER},
@@ -223,9 +225,10 @@ HELPERS: dict[str, set[str]] = {
     "core/calls.py": {"_said"},  # an exception's own __str__
     "core/dispatch.py": {"_decided"},  # what a tool says of its call
     "jupyter/capture.py": {"safe_str"},  # an exception's own __str__
-    "jupyter/kernel.py": {"_transformed"},  # input transformers of other extensions
+    "jupyter/kernel.py": {"_transformed", "transformed", "_result_of"},  # other extensions; __str__ of what was raised
     "jupyter/notebook.py": {"_sent"},  # the transport below a person's print
     "tools/describe.py": {"safely"},  # __repr__ and properties of any object
+    "tools/fingerprints.py": {"_guarded"},  # what libraries do with half-made objects
     "view/widget.py": {"_guarded"},  # what a click asked for
 }
 HELPER_LINES = 15
