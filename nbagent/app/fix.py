@@ -156,7 +156,10 @@ def _of_history(shell: Any) -> Failure:
     source = history[number] if number is not None and number < len(history) else ""
     if starts_agent(source):
         return _nothing()
-    lines = traceback.format_exception(type(error), error, error.__traceback__, limit=-_FRAMES)
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None and step.tb_frame.f_code.co_filename not in files:
+        step = step.tb_next  # what IPython did before the cell
+    lines = traceback.format_exception(type(error), error, step, limit=-_FRAMES)
     return Failure("", number, source, type(error).__name__, safe_str(error), "".join(lines))
 
 

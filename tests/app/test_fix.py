@@ -15,6 +15,7 @@ from traitlets.config import Config
 from nbagent.app.fix import Failure, NothingFailed, find, last_error, loaded, task, values_of
 from nbagent.headless.memory import MemoryNotebook
 from tests.failures.room import Room
+from tests.places.front_end import front_end
 from tests.support.messages_server import MessagesServer, Reply, call, calls
 
 APPROVE = '"description": "Approve"'
@@ -101,7 +102,11 @@ async def test_variables_of_the_failing_line_and_of_the_functions_frames_are_des
     )
     failure = await find(None, shell)
     told = values_of(failure, shell.user_ns, last_error())
-    assert "total (in scale): 3" in told and "values (in scale): list of 2" in told and "factor: str of 3 characters" in told
+    assert (
+        "total (in scale): 3" in told
+        and "values (in scale): list of 2" in told
+        and "factor: str of 3 characters" in told
+    )
     assert "df: dict of 1" in told
     assert "other" not in told and "unused" not in told and "sk-ant-" not in told
 
@@ -170,4 +175,23 @@ async def test_the_repair_is_an_edit_of_that_very_cell_and_runs_after_the_approv
             assert "No cell has failed" in (await room.cell("%agent fix")).seen
             assert len(room.page.document.cells) == cells + 1
             await room.still_works()
+        server.assert_clean()
+
+
+@pytest.mark.kernel
+@pytest.mark.timeout(120)
+async def test_where_no_page_answers_the_repair_of_that_cell_is_proposed(tmp_path):
+    with MessagesServer() as server:
+        async with front_end(tmp_path, server, typed=["y"] * 5) as console:
+            await console.cell("word = 'a'")
+            await console.cell("word + 1")
+            server.push(
+                calls("read_cell", cell="in-3"), calls("edit_cell", cell="in-3", source="word + '1'"), "I propose it."
+            )
+            cell = await console.cell("%agent fix")
+            assert "word + '1'" in cell.text and cell.next_inputs and "word + '1'" in cell.next_inputs[0]
+            told = json.dumps(server.requests[0].body["messages"][0])
+            assert "In[3], id in-3" in told, told
+            assert "interactiveshell.py" not in told
+            assert "can only concatenate str" in told and "word: str of 1" in told
         server.assert_clean()
