@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import os
 import sys
@@ -12,6 +13,12 @@ from nbagent.config import Settings, own_file
 
 _PACKAGES = ("ipython", "ipykernel", "ipywidgets", "anywidget", "anthropic", "nbclient", "jupyterlab", "notebook")
 _WANTED_IPYKERNEL = (7, 4)
+
+
+NESTED = (
+    "nest_asyncio is applied in this kernel. nbagent does not need it and works with it; if a Stop takes long, restart "
+    "the kernel and leave nest_asyncio.apply() out: notebooks can await without it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,8 @@ def examine(settings: Settings, folder: Path) -> list[Finding]:
     findings = [Finding("ok", f"Python {sys.version.split()[0]}, nbagent {_version('jupyter-nbagent')}")]
     findings.append(Finding("ok", ", ".join(f"{name} {_version(name)}" for name in _PACKAGES if _version(name))))
     findings.append(_ipykernel())
+    if getattr(asyncio, "_nest_patched", False):
+        findings.append(Finding("note", NESTED))
     findings.append(_key(settings))
     findings.append(_writable(folder))
     findings.append(

@@ -144,6 +144,10 @@ class FrontEnd:
         await self.until(lambda: any(self._faces[button] == face for button in self._armed))
         return [button for button in self._armed if self._faces[button] == face][0 if first else -1]
 
+    def newest(self, face: str) -> str:
+        """Return the newest button of that face."""
+        return [button for button, known in self._faces.items() if known == face][-1]
+
     async def rests(self, face: str) -> None:
         """Return when no button of that face takes a click: a card that changes under the hand takes none for a moment."""
         await self.until(lambda: not any(self._faces[button] == face for button in self._armed))

@@ -76,11 +76,8 @@ async def test_added_and_edited_cells_are_proposed_in_one_next_cell_and_in_the_t
             ), said
             assert "can't be deleted from here" in said[4] and "from here" in said[5], said
             opening = str(server.requests[0].body["messages"][0])
-            assert (
-                "does not let you reach the notebook" in opening
-                and "In[2]" in opening
-                and "%%agent" not in opening[20:]
-            )
+            assert "does not let you reach the notebook" in opening and "Cell in-2 (In[2])" in opening, opening
+            assert "In[3]" not in opening, "the agent's own cell is no cell of the person's"
             assert await console.value("x, 'y' in globals()") == "(1, False)", "nothing ran"
 
             server.push(calls("add_cell", source="total = sum(range(4))"), "One cell.")
