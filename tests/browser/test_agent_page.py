@@ -15,6 +15,7 @@ from tests.support.messages_server import Reply, calls, say
 if TYPE_CHECKING:
     from tests.browser.desk import Desk
     from tests.browser.lab import Lab
+    from tests.browser.page import Notebook
     from tests.support.messages_server import MessagesServer
 
 pytestmark = pytest.mark.timeout(150)
@@ -23,6 +24,13 @@ AGENT = 1
 TASK = "%%agent --again\ndo it"  # the records of the other tests lie in the same folder
 INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # what a kernel outside the tests has
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()\nprint('drawn')"
+
+
+async def recorded(notebook: Notebook) -> None:
+    """Return when the record stands in the view's place and is saved."""
+    await notebook.until(
+        f"!panel().context.model.dirty && !JSON.stringify(shared().getCell({AGENT}).toJSON()).includes('widget-view')"
+    )
 
 
 async def test_a_tab_closed_in_mid_run_leaves_the_kernel_alive_and_the_run_to_be_taken_up(
@@ -63,7 +71,7 @@ async def test_a_reload_with_an_approval_open_brings_the_view_back_and_its_butto
         await notebook.see(AGENT, "After the reload.")
         assert await notebook.evaluate("back") == "1"
         assert (await notebook.sources())[AGENT + 1 :] == ["first = 1", "print('late output')\nback = first"]
-        await notebook.until("!panel().context.model.dirty")
+        await recorded(notebook)
         [record] = notebook.saved().cells[AGENT].outputs
         assert "After the reload." in record.data["text/plain"]
         assert "widget-view" not in str(record)
@@ -84,7 +92,7 @@ async def test_a_reload_while_synchronous_code_runs_loses_neither_the_cell_nor_i
         (notebook.path.parent / "go-later").touch()
         await notebook.see(AGENT, "It is over.")
         await notebook.see(AGENT + 1, "late")
-        await notebook.until("!panel().context.model.dirty")
+        await recorded(notebook)
         saved = notebook.saved()
         assert [output.text for output in saved.cells[AGENT + 1].outputs] == ["early\nlate\n"]
         assert "It is over." in saved.cells[AGENT].outputs[0].data["text/plain"]

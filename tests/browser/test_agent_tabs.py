@@ -27,6 +27,13 @@ async def no_dialogs(*tabs: Notebook) -> None:
         await expect(tab.page.locator(".jp-Dialog")).to_have_count(0)
 
 
+async def recorded(tab: Notebook) -> None:
+    """Return when the record stands in the view's place and is saved."""
+    await tab.until(
+        f"!panel().context.model.dirty && !JSON.stringify(shared().getCell({AGENT}).toJSON()).includes('widget-view')"
+    )
+
+
 async def test_a_second_tab_shows_the_run_and_takes_it_over_when_the_first_is_closed(
     lab: Lab, server: MessagesServer
 ) -> None:
@@ -48,7 +55,7 @@ async def test_a_second_tab_shows_the_run_and_takes_it_over_when_the_first_is_cl
         await first.page.close()
         await second.click(AGENT, "Approve")
         await second.see(AGENT, "Both are there.")
-        await second.until("!panel().context.model.dirty")
+        await recorded(second)
         assert (await second.sources())[AGENT + 1 :] == ["one = 1", "two = one + 1", "'below'"]
         assert await second.evaluate("two") == "2"
         saved = second.saved()
@@ -66,8 +73,14 @@ async def test_when_the_run_is_over_every_clean_tab_shows_the_record_and_the_cel
         first = desk.notebook
         await first.save()
         second = await first.second_tab()
+        await second.activate(0)
+        await second.press("Enter")
         server.push(calls("add_cell", source="one = 1"), say("One cell."))
         await desk.start(AGENT)
+        await expect(first.button(AGENT, "Approve")).to_be_enabled()
+        await first.until("!panel().context.model.dirty")
+        assert await second.outputs(AGENT) == [], "while the person has the cursor in a cell, it stays where it is"
+        await second.press("Escape")
         await second.click(AGENT, "Approve")
         await desk.done()
         for tab in (first, second):
@@ -151,7 +164,7 @@ async def test_a_panel_closed_and_opened_again_in_the_same_page_takes_the_run_up
         await notebook.see(AGENT, "Before it was closed.")
         await notebook.click(AGENT, "Approve")
         await notebook.see(AGENT, "After it was closed.")
-        await notebook.until("!panel().context.model.dirty")
+        await recorded(notebook)
         saved = notebook.saved()
         assert [cell.source for cell in saved.cells][AGENT + 1 :] == ["one = 1"]
         assert "After it was closed." in saved.cells[AGENT].outputs[0].data["text/plain"]
@@ -173,7 +186,7 @@ async def test_the_record_of_a_run_that_ended_without_a_page_is_written_when_one
         await desk.requests(2)
         again = await notebook.second_tab()
         await again.see(AGENT, "Nobody was there.")
-        await again.until("!panel().context.model.dirty")
+        await recorded(again)
         saved = again.saved()
         assert "Nobody was there." in saved.cells[AGENT].outputs[0].data["text/plain"]
         assert "widget-view" not in str(saved.cells[AGENT].outputs)

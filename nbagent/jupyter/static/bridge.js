@@ -45,13 +45,14 @@ function withDocument(context, send, stopped) {
   /** @type {any} */
   let last = null;
   let watching = false;
-  const load = follower(context);
+  const { follow, ready } = follower(context);
   const moved = () => send({ op: "moved" });
   context.pathChanged?.connect(moved);
   stopped.addEventListener("abort", () => context.pathChanged?.disconnect(moved));
   watchKernel(context, () => last, stopped);
   return {
     ...operations(context, (run, cell) => send({ op: "resend", run, cell })),
+    ready,
     /** @param {Json} request */
     hello(request) {
       const own = ownCell(notebook(), request.cell);
@@ -70,7 +71,7 @@ function withDocument(context, send, stopped) {
     /** @param {Json} request */
     follow(request) {
       const here = context.sessionContext?.session?.id;
-      if (request.session && here ? request.session === here : request.path === context.path) void load();
+      if (request.session && here ? request.session === here : request.path === context.path) follow();
       return {};
     },
   };
@@ -83,7 +84,8 @@ function initialize({ model }) {
   const ended = new AbortController();
   /** @param {Json} content */
   const send = (content) => model.send({ v: VERSION, page, path: context?.path ?? "", ...content });
-  const perform = {
+  const { ready, ...perform } = {
+    ready: () => /** @type {Promise<void> | null} */ (null),
     ping: () => ({}),
     hello: () => ({ document: false, own_cell: null, running: false }),
     /** @param {Json} request */
@@ -101,6 +103,8 @@ function initialize({ model }) {
     try {
       const operation = Object.hasOwn(perform, request.op) && /** @type {Record<string, any>} */ (perform)[request.op];
       if (!operation) throw new Refusal("unknown_op", `this page can't do ${request.op}`);
+      const waits = request.page === page && ready();
+      if (waits) await waits;
       const result = await operation(request);
       const about = request.op === "hello" ? { path: context?.path ?? "", interactive: true, front_end: frontEnd() } : {};
       reply = { ok: true, result: { ...about, ...result } };

@@ -45,39 +45,39 @@ function atWork() {
 }
 
 /**
- * Shows in this page what another one of the same notebook has saved.
+ * Shows in this page what another one of the same notebook has saved: `follow` soon, but not while the person writes here;
+ * `ready` gives what an operation must wait for, so that it is not done on what is about to be replaced.
  * @param {DocumentContext} context
  */
 export function follower(context) {
-  let waits = false;
-  let busy = false;
-  let again = false;
-  const reload = async () => {
-    if (context.isDisposed || context.model.collaborative || !context.revert) return; // there the tabs share one document
-    if (context.model.dirty) return notice(UNSAVED);
-    if (atWork()) {
-      if (!waits) document.addEventListener("focusout", () => setTimeout(() => ((waits = false), void load())), { once: true });
-      waits = true;
-      return;
-    }
-    const frames = [...document.querySelectorAll(".jp-WindowedPanel-outer")].map((frame) => ({ frame, top: frame.scrollTop }));
-    await context.revert();
-    requestAnimationFrame(() => frames.forEach(({ frame, top }) => (frame.scrollTop = top)));
-  };
-  const load = async () => {
-    again = busy;
-    if (busy) return; // it reads the file once more when it is done
-    busy = true;
-    try {
-      do {
-        again = false;
-        await reload();
-      } while (again);
-    } finally {
-      busy = false;
+  let due = false;
+  /** @type {Promise<void> | null} */
+  let loading = null;
+  const loadWhileDue = async () => {
+    while (due) {
+      due = false;
+      if (context.isDisposed || context.model.collaborative || !context.revert) return; // there the tabs share one document
+      if (context.model.dirty) return notice(UNSAVED);
+      const frames = [...document.querySelectorAll(".jp-WindowedPanel-outer")].map((frame) => ({ frame, top: frame.scrollTop }));
+      await context.revert();
+      requestAnimationFrame(() => frames.forEach(({ frame, top }) => (frame.scrollTop = top)));
     }
   };
-  return load;
+  const load = () => (loading ??= loadWhileDue().catch(() => {}).finally(() => (loading = null)));
+  const loadWhenLeft = () => {
+    const left = () => setTimeout(() => due && (atWork() ? loadWhenLeft() : load()));
+    document.addEventListener("focusout", left, { once: true });
+  };
+  return {
+    follow() {
+      const waits = due;
+      due = true;
+      if (loading) return;
+      if (!atWork()) load();
+      else if (!waits) loadWhenLeft();
+    },
+    ready: () => (due || loading ? load() : null),
+  };
 }
 
 /**
