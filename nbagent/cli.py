@@ -72,6 +72,9 @@ def run(
     budget: Budget = None,
     timeout: Timeout = None,
     kernel: Annotated[str, typer.Option("--kernel", help="Name of the kernel; the notebook's own if not given.")] = "",
+    stale: Annotated[
+        str, typer.Option("--stale", help="Of a finished cell whose inputs have changed: fail (ask), show or rerun.")
+    ] = "",
 ) -> None:
     """Run a notebook with its %%agent cells in a new kernel, without a browser. Nobody is asked: the mode and the rules decide."""
     from nbagent.headless.report import Progress, execute
@@ -79,6 +82,7 @@ def run(
     console = Console()
     progress = Progress(console)
     environment = _environment(model, mode, allow, max_turns, budget, timeout)
+    environment |= {"NBAGENT_STALE": stale} if stale else {}
     problem = execute(notebook, output, kernel_name=kernel or None, environment=environment, on_output=progress.output)
     progress.done()
     if problem:
