@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
-from tests.support.messages_server import Reply, call, calls, say
+from tests.support.messages_server import calls, say
 
 if TYPE_CHECKING:
     from tests.browser.desk import Desk
@@ -94,7 +94,7 @@ async def test_allow_from_now_on_shows_the_exact_rule_keeps_it_on_a_second_click
 
 async def test_the_second_half_of_a_double_click_does_not_approve_the_next_call(desk: Desk) -> None:
     notebook = desk.notebook
-    agent = await desk.ask(Reply([call("add_cell", source="first = 1"), call("add_cell", source="second = 2")]))
+    agent = await desk.ask(calls("add_cell", source="first = 1"), calls("add_cell", source="second = 2"))
     await expect(notebook.button(agent, "Approve")).to_be_enabled()
     await notebook.button(agent, "Approve").dblclick()
     await expect(desk.card(agent)).to_contain_text("second = 2")
@@ -107,7 +107,7 @@ async def test_the_second_half_of_a_double_click_does_not_approve_the_next_call(
 
 async def test_a_click_on_the_card_of_an_old_call_does_nothing(desk: Desk) -> None:
     notebook = desk.notebook
-    agent = await desk.ask(Reply([call("add_cell", source="one = 1"), call("add_cell", source="two = 2")]))
+    agent = await desk.ask(calls("add_cell", source="one = 1"), calls("add_cell", source="two = 2"))
     await expect(notebook.button(agent, "Approve")).to_be_enabled()
     old = await notebook.button(agent, "Approve").element_handle()
     await desk.approve(agent)
