@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -58,7 +59,7 @@ class Extension:
         self.agreed: set[tuple[str, ...]] = set()
         self.shown: dict[str, tuple[str, int]] = {}  # of each notebook: session and end of the run that was shown last
         self.desk: Desk | None = None  # what hears the buttons of finished runs
-        self.again: set[str] = set()  # cells whose next run asks the model, though they have a finished run
+        self.again: dict[str, float] = {}  # cells that a click runs now, until when: they ask the model in any case
         self.approver: Approver | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._later: set[asyncio.Task[None]] = set()
@@ -110,9 +111,7 @@ class Extension:
         """Set `again` in the options of the running cell, if a click on its record asked for that."""
         from nbagent.jupyter.front_end import running_cell
 
-        cell = running_cell(self.shell)
-        if cell in self.again:
-            self.again.discard(cell)
+        if time.monotonic() < self.again.pop(running_cell(self.shell) or "", 0.0):
             options["again"] = True
 
     def mode(self) -> Mode:

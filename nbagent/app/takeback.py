@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from html import escape
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("nbagent")
 
 RUNNING = "An agent is running. Stop it first, or wait for it: then its run can be taken back."
+AGAIN_SOON = 15.0
+"""Seconds in which the page runs the cell; a person who runs it later means what they do."""
 NO_AGAIN = "Run this cell again with %%agent --again: this page has no button that would do it."
 
 
@@ -108,7 +111,7 @@ async def clicked(extension: Extension, click: Click) -> Said:
     if extension.stop is not None or extension.undo.lock.locked():
         return Said(RUNNING)
     if click.op == "again":
-        extension.again.add(click.cell)
+        extension.again[click.cell] = time.monotonic() + AGAIN_SOON
         return Said(NO_AGAIN, execute=click.cell)
     if extension.undo.find(None, click.run) is None:
         return Said(UNKNOWN)

@@ -8,6 +8,7 @@ hands it on, on the loop, when no cell runs, each once. Read `Desk`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,9 +18,13 @@ from typing import Any, Literal
 import anywidget
 import traitlets
 
+_log = logging.getLogger("nbagent")
+
 VERSION = 1
 LOOK = 0.05
 """Seconds between two looks whether the running cell has ended."""
+
+FAILED = "It did not work: %agent traceback shows why."
 
 Op = Literal["undo", "redo", "again"]
 _RUN = re.compile(r"\Arun-[0-9a-f]{1,32}\Z")
@@ -60,7 +65,7 @@ class Desk:
         self._loop = asyncio.get_running_loop()
         self._kernel = kernel
         self._on_click = on_click
-        self._busy: dict[str, asyncio.Task[None]] = {}
+        self._busy: dict[str, asyncio.Task[Said]] = {}
         self._closed = False
         self.widget = DeskWidget()
         self.widget.on_msg(lambda _widget, content, _buffers: self._receive(content))
@@ -68,7 +73,7 @@ class Desk:
     def close(self) -> None:
         """Take the buttons and marks out of the pages again."""
         self._closed = True
-        for task in self._busy.values():
+        for task in list(self._busy.values()):
             task.cancel()
         self.widget.close()
 
@@ -93,16 +98,21 @@ class Desk:
             return
         task = self._loop.create_task(self._serve(click), name=f"nbagent-{click.op}")
         self._busy[click.run] = task
-        task.add_done_callback(lambda _: self._busy.pop(click.run, None))
+        task.add_done_callback(lambda task: self._served(click, task))
 
-    async def _serve(self, click: Click) -> None:
-        said = Said("It did not work: %agent traceback shows why.")
-        try:
-            await self._idle()
-            said = await self._on_click(click)
-        finally:  # the page waits for a word in any case
-            if not self._closed:
-                self._send(op="said", page=click.page, run=click.run, text=said.text, execute=said.execute)
+    async def _serve(self, click: Click) -> Said:
+        await self._idle()
+        return await self._on_click(click)
+
+    def _served(self, click: Click, task: asyncio.Task[Said]) -> None:
+        """Say how it went: the page waits for a word in any case."""
+        del self._busy[click.run]
+        if self._closed or task.cancelled():
+            return
+        if (error := task.exception()) is not None:
+            _log.error("a click on the record of a run failed", exc_info=error)  # which keeps it for %agent traceback
+        said = task.result() if error is None else Said(FAILED)
+        self._send(op="said", page=click.page, run=click.run, text=said.text, execute=said.execute)
 
     async def _idle(self) -> None:
         """Wait until no cell runs; older kernels hand on nothing in the middle of a cell."""

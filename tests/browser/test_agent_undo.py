@@ -111,6 +111,7 @@ async def test_agent_undo_typed_with_the_keyboard_keeps_what_the_person_wrote_si
 async def test_a_reloaded_page_has_its_buttons_again_and_a_copy_beside_it_and_a_dead_kernel_have_none(
     lab: Lab, server: MessagesServer
 ) -> None:
+    """Row 58: no button looks alive that is not."""
     async with agent_notebook(lab, server, env={"NBAGENT_MODE": "bypass"}) as desk:
         notebook = desk.notebook
         agent = await desk.ask(calls("add_cell", source="n = 1"), say("Made."))

@@ -1,0 +1,151 @@
+"""The desk's half in the kernel: clicks from the pages, each once, on the loop, when no cell runs, and always answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import comm
+import pytest
+from comm.base_comm import BaseComm
+
+from nbagent.jupyter.desk import FAILED, Click, Desk, Said
+
+Sent = list[dict[str, Any]]
+
+
+class KeepingComm(BaseComm):
+    """Keeps what is sent to the page."""
+
+    kept: Sent
+
+    def publish_msg(
+        self, msg_type: str, data: Any = None, metadata: Any = None, buffers: Any = None, **keys: Any
+    ) -> None:
+        if (data or {}).get("method") == "custom":
+            self.kept.append(data["content"])
+
+
+@pytest.fixture
+def sent() -> Iterator[Sent]:
+    """What every widget sends to the page."""
+    kept: Sent = []
+    before = comm.create_comm
+
+    def create(*arguments: Any, **options: Any) -> KeepingComm:
+        made = KeepingComm.__new__(KeepingComm)
+        made.kept = kept
+        made.__init__(*arguments, **options)
+        return made
+
+    comm.create_comm = create
+    yield kept
+    comm.create_comm = before
+
+
+class Kernel:
+    """The part of ipykernel that tells whether a cell runs."""
+
+    def __init__(self) -> None:
+        self._main_asyncio_lock = asyncio.Lock()
+
+
+def click(desk: Desk, op: str = "undo", run: str = "run-1f", **more: Any) -> None:
+    """A message from a page, on the thread of a kernel's subshell."""
+    message = {"v": 1, "op": op, "run": run, "cell": "c1", "page": "p1", **more}
+    content = {"data": {"method": "custom", "content": message}}
+    thread = threading.Thread(target=desk.widget._handle_msg, args=({"content": content, "buffers": []},))
+    thread.start()
+    thread.join()
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0)
+
+
+async def test_a_page_that_says_it_is_there_is_told_that_the_kernel_lives(sent: Sent) -> None:
+    desk = Desk(Kernel(), lambda _: asyncio.sleep(0, Said()))
+    click(desk, "ready")
+    await until(lambda: sent)
+    assert sent == [{"v": 1, "op": "live", "page": "p1"}]
+    desk.close()
+
+
+async def test_a_double_click_is_one_click_and_is_handed_on_on_the_loop(sent: Sent) -> None:
+    clicks: list[tuple[Click, bool]] = []
+    go = asyncio.Event()
+
+    async def on_click(clicked: Click) -> Said:
+        clicks.append((clicked, threading.current_thread() is threading.main_thread()))
+        await go.wait()
+        return Said("done", execute="c1")
+
+    desk = Desk(Kernel(), on_click)
+    click(desk)
+    click(desk)
+    await until(lambda: clicks)
+    click(desk)
+    click(desk, run="run-2a")
+    await until(lambda: len(clicks) == 2)
+    go.set()
+    await until(lambda: len(sent) == 2)
+    assert clicks == [(Click("undo", "run-1f", "c1", "p1"), True), (Click("undo", "run-2a", "c1", "p1"), True)]
+    assert sent[0] == {"v": 1, "op": "said", "page": "p1", "run": "run-1f", "text": "done", "execute": "c1"}
+    click(desk)  # and the next click counts again
+    await until(lambda: len(sent) == 3)
+    desk.close()
+
+
+async def test_a_click_waits_for_the_running_cell(sent: Sent) -> None:
+    kernel, clicks = Kernel(), []
+
+    async def on_click(clicked: Click) -> Said:
+        clicks.append(kernel._main_asyncio_lock.locked())
+        return Said()
+
+    desk = Desk(kernel, on_click)
+    async with kernel._main_asyncio_lock:
+        click(desk)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert clicks == []
+    await until(lambda: sent)
+    assert clicks == [False]
+    desk.close()
+
+
+async def test_a_click_that_fails_is_answered_with_a_sentence_and_kept_for_the_traceback(
+    sent: Sent, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Row 62: the button does not look dead."""
+
+    async def on_click(_: Click) -> Said:
+        raise ZeroDivisionError
+
+    desk = Desk(Kernel(), on_click)
+    with caplog.at_level(logging.ERROR, "nbagent"):
+        click(desk)
+        await until(lambda: sent)
+    assert sent[0]["text"] == FAILED
+    assert "ZeroDivisionError" in caplog.text
+    desk.close()
+
+
+@pytest.mark.parametrize(
+    "more", [{"v": 2}, {"op": "stop"}, {"run": "../x"}, {"run": 7}, {"run": "run-<img>"}, {"op": None}], ids=str
+)
+async def test_what_is_no_click_of_ours_is_left_alone(sent: Sent, more: dict[str, Any]) -> None:
+    desk = Desk(Kernel(), lambda _: asyncio.sleep(0, Said("no")))
+    click(desk, **{"op": "undo", **more})
+    click(desk, "ready")
+    await until(lambda: sent)
+    assert [message["op"] for message in sent] == ["live"]
+    desk.close()
+    click(desk)  # after its end nothing is heard
+    await asyncio.sleep(0)
+    assert len(sent) == 1
