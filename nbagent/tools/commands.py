@@ -39,6 +39,8 @@ WORDS = {
 """Each label of a risk as what the code would do."""
 
 CLEARS = "clears all variables (%reset)"
+CLEARS_SOME = "deletes variables (%reset_selective)"
+RESETS = frozenset({CLEARS, CLEARS_SOME})
 CHANGES_FOLDER = "changes the working folder"
 CHANGES_ENVIRONMENT = "changes environment variables"
 CHANGES_DATABASE = "changes a database"
@@ -161,7 +163,7 @@ def said_of_magic(name: str, rest: str, body: str = "") -> list[str]:
     if name == "reset":
         return [CLEARS] if not re.search(r"\b(?:in|out|dhist|array)\b", rest) else []
     if name == "reset_selective":
-        return ["deletes variables (%reset_selective)"]
+        return [CLEARS_SOME]
     if name == "sql":
         return said_of_sql(body or rest)
     if name == "pastebin":

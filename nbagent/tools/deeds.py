@@ -144,7 +144,7 @@ _DATABASE = frozenset(
 )  # fmt: skip
 _PREPARES = re.compile(
     r"\b(?:Session|session|Client|AsyncClient|ClientSession|client|resource|Request|socket\.socket|SSHClient|PoolManager)\Z"
-    r"|\A(?:requests|httpx|httpx2)\.(?:get|post|put|patch|delete|head|options|request)\(\)\.|\.urlopen\(\)\."
+    r"|\A\??(?:requests|httpx|httpx2)\.(?:get|post|put|patch|delete|head|options|request)\(\)\.|\.urlopen\(\)\."
 )
 """What only makes ready to go to the network, or reads the answer that came from there."""
 _RUNS_SQL = frozenset({"execute", "executemany", "executescript", "sql", "query", "exec_driver_sql", "run"})
@@ -303,6 +303,8 @@ def _state(call: Called) -> Iterator[str]:
 def _outside(call: Called) -> Iterator[str]:
     """Shell commands with their text, addresses, databases."""
     label = label_of(call.meant)
+    if call.meant in {"?requests.head", "?requests.get"} and not call.keywords and not any(_says(v) for v in call.args):
+        return  # a table of that name: requests.head(5)
     if label == SHELL:
         text = " ".join(part for value in call.given for part in _words(value))
         yield from said_of_command(text)
@@ -314,6 +316,11 @@ def _outside(call: Called) -> Iterator[str]:
         yield from said_of_sql(text)
     if call.method in _DATABASE and call.owner is not UNKNOWN and call.method != "write_database":
         yield CHANGES_DATABASE
+
+
+def _says(value: Value) -> bool:
+    """Whether a value is, or may be, a text."""
+    return value.meant == "str" or value.family != "plain"
 
 
 def _words(value: Value) -> list[str]:

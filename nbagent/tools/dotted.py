@@ -94,7 +94,7 @@ class Dotted:
             return self._meant[name]
         if name in self._bound and name not in _CERTAIN:
             return ""
-        if self._namespace is not None and name in self._namespace:
+        if self._namespace is not None and name in self._namespace and name != "get_ipython":
             return of_value(self._namespace[name])
         if name in self._doubtful:
             return f"?{name}"

@@ -1,7 +1,8 @@
 """A static look at code: what it might do beyond the notebook. It may raise a question and never answers one.
 
-Code that hides its intent (a computed name, a function of another cell) gets through; the approval of code is what
-protects. This module must not run, import or evaluate anything of the code. Read `effects`, then `_Look`.
+Two looks come together here: `_Look`, which finds names wherever they stand, also in functions that nobody calls yet, and
+foresee.py, which follows what the cell would really do. Code that hides its intent gets through both; the approval of
+code is what protects. This module must not run, import or evaluate anything of the code. Read `effects`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from nbagent.core.tools import Kind
 from nbagent.tools import cellcode
 from nbagent.tools.dotted import Dotted
-from nbagent.tools.foresee import told
+from nbagent.tools.foresee import LONGEST, Foresight, look_at, told
 from nbagent.tools.signs import (
     ANY_OWNER,
     ASSUMED,
@@ -42,9 +43,6 @@ from nbagent.tools.signs import (
     of_command,
 )
 
-LONGEST = 100_000
-"""Characters of code that is looked at in detail; longer code is asked about as code that is not shown."""
-
 
 def effects(code: str, namespace: Mapping[str, object] | None = None) -> frozenset[str]:
     """Return what `code` (a cell: Python, magics and `!` lines) looks as if it could do beyond the notebook.
@@ -53,13 +51,14 @@ def effects(code: str, namespace: Mapping[str, object] | None = None) -> frozens
     IPython's has none. With the `namespace` of the kernel, names that other cells made are known for what they are
     (`sp` for subprocess, a table called `requests`); their values are not touched.
     """
+    return _effects(code, namespace, look_at(code, namespace or {}))
+
+
+def _effects(code: str, namespace: Mapping[str, object] | None, look: Foresight) -> frozenset[str]:
     if len(code) > LONGEST:
         rough = {label for pattern, label in ROUGH if pattern.search(code)}
         return frozenset({UNSEEN, *rough, *({EXITS} if EXIT_TEXT.search(code) else ())})
-    found = set(_Look(namespace).cell(code))
-    if exits_kernel(code):
-        found.add(EXITS)
-    return frozenset(found)
+    return frozenset({*look.risks, *_Look(namespace).cell(code), *({EXITS} if exits_kernel(code) else ())})
 
 
 def kind_of(code: str, otherwise: Kind, namespace: Mapping[str, object] | None = None) -> Kind:
@@ -81,8 +80,8 @@ def hints(code: str, namespace: Mapping[str, Any]) -> tuple[str, ...]:
     Such as "deletes tmp/", "rebinds `df`" (a name of `namespace`; new names are no news), "changes `sales` in place",
     "writes out.csv". The worst come first. Nothing is run, any text is taken, and the time is bounded.
     """
-    found = effects(code, namespace)
-    return told(code if len(code) <= LONGEST else None, namespace, found)
+    look = look_at(code, namespace)
+    return told(look, _effects(code, namespace, look))
 
 
 def exits_kernel(code: str) -> bool:

@@ -273,7 +273,7 @@ class Following:
         outer, names.scope = names.scope, Scope(self._homes.get(id(body), names.top))
         returned, self.returned = self.returned, []
         self._active.append(body)
-        _give(names.scope, body.args, args, keywords)
+        self._give(names.scope, body.args, args, keywords)
         if isinstance(body, ast.Lambda):
             self.returned.append(self.visit(body.body))
         else:
@@ -282,6 +282,26 @@ class Following:
         gives = merged(tuple(self.returned)) if self.returned else UNKNOWN
         names.scope, self.returned = outer, returned
         return gives
+
+    def _give(
+        self, scope: Scope, parameters: ast.arguments, args: tuple[Value, ...], keywords: dict[str, Value]
+    ) -> None:
+        """Give the parameters of a function what is known of the arguments, or of their defaults."""
+        plain = (*parameters.posonlyargs, *parameters.args)
+        names = [arg.arg for arg in plain]
+        scope.names.update(dict.fromkeys([*names, *(arg.arg for arg in parameters.kwonlyargs)], UNKNOWN))
+        defaults = [*zip(plain[::-1], parameters.defaults[::-1], strict=False)]
+        defaults += [
+            (a, d) for a, d in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True) if d is not None
+        ]
+        scope.names.update({arg.arg: self.visit(default) for arg, default in defaults})
+        scope.names.update(zip(names, args, strict=False))
+        scope.names.update({name: value for name, value in keywords.items() if name in scope.names})
+        if parameters.vararg:
+            rest = args[len(names) :]
+            scope.names[parameters.vararg.arg] = Value(items=rest, holds=holding(rest))
+        if parameters.kwarg:
+            scope.names[parameters.kwarg.arg] = UNKNOWN
 
     def _special(self, meant: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> Value | None:
         """Return what calls of Python's own give that lead to other names or other code, else None."""
@@ -363,15 +383,3 @@ def _args_for_it(call: Called, function: Value) -> tuple[Value, ...]:
 def _called(function: Value, args: tuple[Value, ...], keywords: dict[str, Value]) -> Called:
     method = function.name or function.meant.rpartition(".")[2]
     return Called(function.meant, method, function.owner or UNKNOWN, args, keywords)
-
-
-def _give(scope: Scope, parameters: ast.arguments, args: tuple[Value, ...], keywords: dict[str, Value]) -> None:
-    names = [arg.arg for arg in (*parameters.posonlyargs, *parameters.args)]
-    for name in (*names, *(arg.arg for arg in parameters.kwonlyargs)):
-        scope.names[name] = UNKNOWN
-    scope.names.update(zip(names, args, strict=False))
-    scope.names.update({name: value for name, value in keywords.items() if name in scope.names})
-    if parameters.vararg:
-        scope.names[parameters.vararg.arg] = Value(items=args[len(names) :], holds=holding(args[len(names) :]))
-    if parameters.kwarg:
-        scope.names[parameters.kwarg.arg] = UNKNOWN

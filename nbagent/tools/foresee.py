@@ -2,7 +2,7 @@
 
 A small interpreter of syntax: it follows names through assignments and branches and visits each loop once. Expressions
 and calls are followed in follow.py, what calls do is told by deeds.py. It runs nothing and reads no value but by type.
-Read `told`.
+Read `look_at`, then `Foresight`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Mapping
 
 from nbagent.tools import cellcode
-from nbagent.tools.commands import WORDS, said_of_command, said_of_magic, short
+from nbagent.tools.commands import RESETS, WORDS, said_of_command, said_of_magic, short
 from nbagent.tools.follow import GENERATOR, Following
 from nbagent.tools.known import GAP, UNKNOWN, Value, joined, plain_name
 from nbagent.tools.scopes import Scope
@@ -33,33 +33,36 @@ _FIRST = (
     "writes",
 )
 _MOST = 30
+LONGEST = 100_000
+"""Characters of code that is gone through; longer code is asked about as code that is not shown."""
 _LEFT_OUT = "does more than could be looked at"
 
 
-def told(code: str | None, namespace: Mapping[str, object], risks: Iterable[str]) -> tuple[str, ...]:
-    """Return the words for what a cell would do, the worst first; None is code that is too long to be gone through.
+def look_at(code: str, namespace: Mapping[str, object]) -> Foresight:
+    """Go through a cell and return what was found; code that is longer than `LONGEST` is left out."""
+    look = Foresight(namespace)
+    if len(code) > LONGEST:
+        look.left_out = True
+        return look
+    try:
+        look.cell(code)
+    except RecursionError:  # in a kernel's deep stack: what was seen until then is still true
+        look.left_out = True
+    return look
+
+
+def told(look: Foresight, risks: Iterable[str]) -> tuple[str, ...]:
+    """Return the words for what a cell would do, the worst first.
 
     `risks` are labels of the look that misses less: one that this look has not met is said as a possibility.
     """
-    look = Foresight(namespace)
-    try:
-        look.cell(code or "")
-    except RecursionError:  # in a kernel's deep stack: what was seen until then is still true
-        look.left_out = True
     words = [*look.said, *look.names.done.values()]
     words += [f"changes `{short(root)}` in place" for root in look.changed]
-    for risk in sorted(risks):
-        also = ("moves",) if risk == DELETES else ()
-        if not any(word.startswith((_start(WORDS[risk]), *also)) for word in words):
-            words.append(f"could {_infinitive(WORDS[risk])} later")
+    words += [f"could {_infinitive(WORDS[risk])} later" for risk in sorted({*risks} - look.risks)]
     words = list(dict.fromkeys(words))
     words.sort(key=lambda word: next((n for n, start in enumerate(_FIRST) if word.startswith(start)), len(_FIRST)))
     more = [f"and {len(words) - _MOST} more"] if len(words) > _MOST else []
-    return (*words[:_MOST], *more, *([_LEFT_OUT] if look.left_out or code is None else []))
-
-
-def _start(words: str) -> str:
-    return words if words.startswith("runs") else words.split(maxsplit=1)[0]
+    return (*words[:_MOST], *more, *([_LEFT_OUT] if look.left_out else []))
 
 
 def _infinitive(words: str) -> str:
@@ -69,6 +72,19 @@ def _infinitive(words: str) -> str:
 
 class Foresight(Following):
     """What one cell would do: its statements."""
+
+    @property
+    def risks(self) -> frozenset[str]:
+        """The labels of what was found that asks a question again."""
+        starts = {**{words: label for label, words in WORDS.items()}, "deletes ": DELETES, "moves ": DELETES}
+        found = [
+            label
+            for words in self.said
+            if words not in RESETS
+            for start, label in starts.items()
+            if words.startswith(start)
+        ]
+        return frozenset(found)
 
     def cell(self, code: str) -> None:
         """Go through a cell: magics, shell commands, Python."""

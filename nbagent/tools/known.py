@@ -171,14 +171,7 @@ def _body(function: types.FunctionType) -> Body | None:
     """Return the definition of a function of another cell, as IPython keeps its source for tracebacks."""
     code = function.__code__
     entry = linecache.cache.get(code.co_filename)
-    if (
-        entry is None
-        or len(entry) < 3
-        or len(entry[2]) > _LONG_CELL
-        or not code.co_filename.startswith(("<ipython", "/"))
-    ):
-        return None
-    if function.__module__ != "__main__":
+    if entry is None or len(entry) < 3 or len(entry[2]) > _LONG_CELL or function.__module__ != "__main__":
         return None
     tree = parse("".join(entry[2]))
     for node in ast.walk(tree) if tree is not None else ():

@@ -14,7 +14,8 @@ from nbagent.tools.known import GAP, UNKNOWN, Value, merged, of_namespace
 
 _ASSUMED = {
     **{name: name for name in ("os", "sys", "shutil", "subprocess", "json", "pickle", "joblib", "sqlite3", "pathlib",
-                               "requests", "httpx", "glob", "tempfile", "zipfile", "random", "urllib", "socket", "importlib")},
+                               "httpx", "glob", "tempfile", "zipfile", "random", "urllib", "importlib")},
+    "requests": "?requests", "socket": "?socket",  # good names for variables too
     "pd": "pandas", "np": "numpy", "pl": "polars", "plt": "matplotlib.pyplot", "sns": "seaborn", "mpl": "matplotlib",
     "Path": "pathlib.Path", "display": "IPython.display.display", "get_ipython": "get_ipython", "exit": "exit",
     "quit": "quit", "pq": "pyarrow.parquet", "pa": "pyarrow", "px": "plotly.express", "go": "plotly.graph_objects",
@@ -58,7 +59,7 @@ class Names:
             if name in scope.names:
                 return scope.names[name]
             scope = scope.elsewhere.get(name, scope.outer)
-        if name in self._namespace:
+        if name in self._namespace and name != "get_ipython":
             return self._of_person(name)
         if module := next((star for star in self.stars if star in _STARS), None):
             return Value(meant=f"{module}.{name}", family="plain")

@@ -228,9 +228,9 @@ def test_effects_are_told_in_plain_words_the_worst_first() -> None:
 @pytest.mark.filterwarnings("error")
 def test_looking_warns_of_nothing_and_is_quick_on_a_long_cell() -> None:
     code = "\n".join(f"x{n} = df['c{n}'].map(lambda v: v + {n})  # '\\d'" for n in range(1000)) + "\n'\\d'; !ls"
-    at = time.perf_counter()
+    at = time.process_time()
     effects(code)
-    assert time.perf_counter() - at < 2
+    assert time.process_time() - at < 2
 
 
 @pytest.mark.parametrize(
