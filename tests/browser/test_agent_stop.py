@@ -19,10 +19,10 @@ AT_ONCE = 1.0  # seconds
 LOOP = "print('it loops')\nwhile True: pass"
 
 
-async def run_endless_code(desk: Desk, line: str = "") -> int:
+async def run_endless_code(desk: Desk) -> int:
     """Start a run whose agent loops without end in synchronous code; return the number of its cell."""
     await desk.set_env(NBAGENT_MODE="bypass")
-    agent = await desk.ask(calls("add_cell", source=LOOP), line=line)
+    agent = await desk.ask(calls("add_cell", source=LOOP))
     await desk.notebook.see(agent + 1, "it loops")
     return agent
 
@@ -32,16 +32,6 @@ async def test_stop_ends_synchronous_code_for_the_page_interrupts_the_kernel_its
     seconds = await desk.seconds(lambda: desk.notebook.click(agent, "Stop"))
     assert seconds <= 2 * AT_ONCE  # the page first waits a moment for the kernel to take the click
     await desk.notebook.see(agent, "Stopped by you.")
-    await desk.set_env(NBAGENT_MODE=None)
-    await desk.works()
-
-
-async def test_the_time_limit_ends_synchronous_code_and_the_model_goes_on(desk: Desk) -> None:
-    await desk.set_env(NBAGENT_MODE="bypass")
-    agent = await desk.ask(calls("add_cell", source=LOOP), say("Too slow, that."), line="--cell-timeout 1")
-    await desk.done()
-    assert "time limit" in desk.results(1)
-    await desk.notebook.see(agent, "Too slow, that.")
     await desk.set_env(NBAGENT_MODE=None)
     await desk.works()
 
