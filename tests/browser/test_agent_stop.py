@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
-from tests.support.messages_server import Reply, Silence, calls, say
+from tests.support.messages_server import Reply, Silence, calls
 
 if TYPE_CHECKING:
     from tests.browser.desk import Desk
