@@ -90,10 +90,29 @@ def group_members() -> frozenset[int]:
 
 
 def end_processes(before: frozenset[int]) -> None:
-    """Kill the processes of our group that were not there `before` (see `group_members`)."""
-    for pid in group_members() - before if before else ():
+    """Kill the processes of our group that were not there `before` (see `group_members`) and that we started.
+
+    Those count too whose parents have ended; not those that another process of the group has started.
+    """
+    new = group_members() - before if before else frozenset[int]()
+    others = before - {os.getpid()}
+    for pid in [pid for pid in new if _first_parent(pid, new) not in others]:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
+
+
+def _first_parent(pid: int, among: frozenset[int]) -> int:
+    """Return the first ancestor of a process that is not `among` these."""
+    import psutil
+
+    for _ in range(len(among) + 1):
+        if pid not in among:
+            break
+        try:
+            pid = psutil.Process(pid).ppid()
+        except psutil.Error:  # it has just ended
+            return 0
+    return pid
 
 
 def _group_of(pid: int) -> int:

@@ -6,6 +6,9 @@ import asyncio
 import atexit
 import contextlib
 import io
+import os
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -207,3 +210,39 @@ async def test_a_rebound_magic_name_or_builtin_does_not_break_running(shell: Int
     shell.user_ns.update(print=None, display=None, input=1, get_ipython=None, sys=None, list=3)
     ran = await ShellKernel(shell).run("value = 7\nvalue", emit=lambda _: None, timeout=5)
     assert ran.outputs[-1]["data"]["text/plain"] == "7"
+
+
+async def test_stopped_code_ends_its_own_processes_and_not_those_of_others_in_the_group(
+    shell: InteractiveShell,
+) -> None:
+    """Row 46: another program of the same process group may start processes meanwhile; they are its own."""
+    other = _other_program()
+    assert other.stdin is not None and other.stdout is not None
+    shell.user_ns.update(go=other.stdin, told=other.stdout)
+    code = (
+        "import subprocess, time\nmine = subprocess.Popen(['sleep', '60'])\n"
+        "go.write('x\\n')\nstarted = int(told.readline())\ntime.sleep(60)"
+    )
+    try:
+        ran = await ShellKernel(shell).run(code, emit=lambda _: None, timeout=1.5)
+        assert ran.status == "timeout"
+        assert shell.user_ns["mine"].wait(5) == -signal.SIGKILL
+        os.kill(shell.user_ns["started"], 0)
+    finally:
+        other.communicate("end\n", timeout=10)
+
+
+def _other_program() -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", OTHER]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+
+OTHER = """
+import subprocess
+input()
+child = subprocess.Popen(["sleep", "60"])
+print(child.pid, flush=True)
+input()
+child.kill()
+child.wait()
+"""
