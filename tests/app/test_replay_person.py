@@ -22,19 +22,19 @@ def server():
 
 
 async def again(room: Room, shown: Shown, *replies: Any, source: str | None = None, click: str = "") -> Shown:
-    """Run a cell of the room again; `click` is the button to press when the question is there."""
+    """Run a cell of the room again; `click` is the button to press when the question is there, which offers to keep it."""
     room.server.push(*replies)
     node = shown.cell
     node.source = source if source is not None else node.source
     node.outputs.clear()
+    buttons = room.page._buttons
+    buttons.clear()
     running = asyncio.create_task(room.page.async_execute_cell(node, room.page.nb.cells.index(node)))
-    asking = asyncio.create_task(room.seen(click)) if click else None
     async with asyncio.timeout(40):
-        if asking is not None:
-            await asking
-            while not running.done():  # a click within the card's dead time does not count
+        while click and not running.done():  # a click within the card's dead time does not count
+            if any(face.startswith("Keep the ") for face in buttons):
                 room.page.click(click)
-                await asyncio.wait({running}, timeout=0.2)
+            await asyncio.wait({running}, timeout=0.2)
         await running
     return Shown(node, 0)
 
@@ -88,11 +88,20 @@ async def test_a_person_is_asked_about_a_stale_answer_and_the_next_cell_goes_on_
         assert kept.record.startswith("STALE: n changed: 5 then, 6 now.") and "Five." in kept.record and not kept.error
         assert await room.value("[answer.replayed, answer.stale[:5], answer.text]") == [True, "STALE", "Five."]
         asked = len(server.requests)
+        stopped = await again(room, cell, click="Stop")
+        assert stopped.record == kept.record and "Stopped by you" in stopped.error, "what stood there stays"
         new = await again(room, cell, calls("inspect_variable", name="n"), "Six.", click="Run again")
         assert new.record.startswith("Six.") and "STALE" not in new.record and len(new.cell.outputs) == 1
         assert len(server.requests) == asked + 2 and prompts(server) == ["how many?"]
         record = new.record
         assert (await again(room, cell)).record == record
+        await room.cell("%config NbAgent.rerun = 'ask'")
+        assert (await again(room, cell, click="Keep the answer")).record == record
+        await room.cell("%config NbAgent.rerun = 'replay'")
+        await room.cell("%agent model haiku")
+        model = await again(room, cell, click="Keep the old answer, shown as stale")
+        assert model.record.startswith("STALE: the model is claude-haiku"), model.record
+        await room.cell("%agent model claude-sonnet-5-5")
         stale = await again(room, cell, source="%%agent --stale show --out answer\nhow many?")
         assert stale.record == record, "options that change no answer change no key"
         await again(room, data, source="n = 7")
