@@ -50,7 +50,10 @@ class Page(PageClient):
         """Click the newest button with this face."""
         data = {"method": "custom", "content": {"event": "click"}}
         kc: Any = self.kc
-        kc.shell_channel.send(kc.session.msg("comm_msg", content={"comm_id": self._buttons[face], "data": data}))
+        message = kc.session.msg("comm_msg", content={"comm_id": self._buttons[face], "data": data})
+        if self._subshell is not None:  # on ipykernel 7.0 to 7.3, as a page does it
+            message["header"]["subshell_id"] = self._subshell
+        kc.shell_channel.send(message)
 
 
 @dataclass(frozen=True)
