@@ -96,7 +96,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a skipped test fails the session (make test)")
     parser.addoption("--front-end", default="lab", choices=["lab", "notebook"], help="what the browser tests open")
-    parser.addoption("--ipykernel", default="", help="version for every kernel, from build/ipykernel/ (make test-places)")
+    parser.addoption(
+        "--ipykernel", default="", help="version for every kernel, from build/ipykernel/ (make test-places)"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
