@@ -101,6 +101,10 @@ class TestButtons:
     pytestmark = KERNEL
 
     async def test_clicks_keep_every_promise(self, tmp_path, over):
+        """Row 27: buttons work while the cell runs. Row 29: a click on another thread wakes the loop, and of two one counts.
+
+        Row 114: a double click does not answer the next question.
+        """
         page = Page("page", None)
         said = await tried(tmp_path, "CLICKED", "lambda: ClickedRoute(display)", page, subshell=over == "subshell")
         check(said, CLICKED)

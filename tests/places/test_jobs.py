@@ -101,6 +101,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("by", COMMANDS)
 def test_papermill_and_nbconvert_finish_and_the_policy_decides(tmp_path, by):
+    """Row 67: nobody is there to click, and nothing waits."""
     with MessagesServer() as server:
         _, options = job(tmp_path, server, "%%agent\ngo", "print('after', _.stop_reason)", NBAGENT_ALLOW="run_python")
         server.push(
