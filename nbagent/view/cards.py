@@ -115,6 +115,7 @@ class AskedCall:
 
     def _toggle_edit(self) -> None:
         """Put the text into a box, or the proposal back in its place."""
+        self._card.arm()  # first: when the page shows the change, its buttons must show that they are dead
         if self._area is None:
             rows, at_once = min(self._body.count("\n") + 2, 24), len(self._body) <= SYNCED
             self._area = ipywidgets.Textarea(self._body, rows=rows, continuous_update=at_once)
@@ -130,21 +131,22 @@ class AskedCall:
         self._note.value = asking.hidden_note(self._body) if self.editing else ""
         self._effects.value = asking.effects_html(self._approval, edited=self.editing)
         _name(self.edit, "Undo my edit" if self.editing else "Edit")
-        self._card.arm()
+        self._card.refresh()
 
     def _toggle_rules(self) -> None:
         """Show the exact rules, or hide them again; each needs its own, second click before it is kept."""
         if self.keeps:
             self._show_rules(shown=bool(self.rules.layout.display))
             return
+        self._card.arm()
         rows: list[ipywidgets.Widget] = [ipywidgets.HTML("Keep which rule, for this session?")]
         face = "Keep this rule" if self._grouped else "Keep this rule and approve"
         for rule in self.offers:
             keep = button(face, "nbagent-keep", self._card.on(lambda rule=rule: self._keep(rule)))
             self.keeps.append(keep)
             rows.append(row(keep, ipywidgets.HTML(asking.rule_html(rule, self._approval)), name="nbagent-rulerow"))
+        self._card.refresh()  # the new buttons are dead, too, before they are seen
         self.rules.children = tuple(rows)
-        self._card.arm()
 
     def _show_rules(self, *, shown: bool) -> None:
         self.rules.layout.display = None if shown else "none"
