@@ -94,7 +94,8 @@ def run(
 def ask(
     prompt: Annotated[str, typer.Argument(help="What the agent should do in this folder.")],
     notebook: Annotated[
-        Path | None, typer.Option("--notebook", "-n", help="A notebook that is not open: the agent reads and edits its cells.")
+        Path | None,
+        typer.Option("--notebook", "-n", help="A notebook that is not open: the agent reads and edits its cells."),
     ] = None,
     model: Model = "",
     mode: ModeOption = None,
@@ -120,10 +121,11 @@ def _file(path: Path) -> FileNotebook:
         notebook = FileNotebook(path)
     except NotebookError as error:
         _fail(f"{error}.")
-    if server := who_has_open(path, running_servers()):
-        _fail(
-            f"{path} is open in Jupyter ({server}). Ask there, in a %%agent cell, or shut the notebook's kernel down first."
+    if holder := who_has_open(path, running_servers()):
+        there = (
+            "Ask there, in a %%agent cell, or shut the notebook's kernel down first" if holder.sure else holder.way_out
         )
+        _fail(f"{path} is {holder}. {there}.")
     return notebook
 
 

@@ -244,8 +244,8 @@ def put_back_files(changes: Iterable[FileChange], reverse: Checkpoint, told: Tol
 def _put_back_file(change: FileChange, now: bytes | None, reverse: Checkpoint, told: Told) -> None:
     path = Path(change.path)
     made = missing_folders(path) if change.before is not None else ()
-    if path.suffix.lower() == ".ipynb" and (server := who_has_open(path, running_servers())):
-        told.kept.append(f"{change.shown} stays as it is: it is open in Jupyter ({server})")
+    if path.suffix.lower() == ".ipynb" and (holder := who_has_open(path, running_servers())):
+        told.kept.append(f"{change.shown} stays as it is: it is {holder}")
         return
     try:
         if change.before is None:

@@ -22,6 +22,7 @@ from nbagent.headless.memory import MemoryNotebook
 from nbagent.tools import ipynb
 from nbagent.tools.ipynb import CellText, NotebookText
 from nbagent.tools.keeping import Keeper
+from nbagent.tools.servers import Holder
 
 _ID_LETTERS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
@@ -35,7 +36,7 @@ class FileNotebook:
     own_cell: str | None = None
     proposes_only = False
 
-    def __init__(self, path: str | Path, *, who_has_open: Callable[[Path], str | None] | None = None) -> None:
+    def __init__(self, path: str | Path, *, who_has_open: Callable[[Path], Holder | None] | None = None) -> None:
         self.path = str(path)
         self._keeper = Keeper(Path(os.path.realpath(path)), self.path, who_has_open)
         self._memory = MemoryNotebook(path=self.path)

@@ -14,6 +14,7 @@ from nbagent.core.errors import NotebookError, ToolError
 from nbagent.core.messages import Json
 from nbagent.tools import ipynb, paths, servers
 from nbagent.tools.ipynb import NotebookText
+from nbagent.tools.servers import Holder
 
 _MOST = 256 * 1024 * 1024
 _KEPT = 20
@@ -24,10 +25,10 @@ _DEFINED = {"code": "code_cell", "markdown": "markdown_cell", "raw": "raw_cell"}
 class Keeper:
     """One notebook file. `path` is where it really is (links followed); `shown` is how people know it.
 
-    `who_has_open` returns the address of a server that has a file open; it is asked before each write.
+    `who_has_open` returns the server that has, or may have, a file open; it is asked before each write.
     """
 
-    def __init__(self, path: Path, shown: str, who_has_open: Callable[[Path], str | None] | None = None) -> None:
+    def __init__(self, path: Path, shown: str, who_has_open: Callable[[Path], Holder | None] | None = None) -> None:
         self.path = path
         self.shown = shown
         self._who_has_open = who_has_open or _asked
@@ -60,10 +61,9 @@ class Keeper:
         new = ipynb.read(data, self.shown)
         if problem := invalid(old, new, changed):
             raise NotebookError(f"{self.shown} would be no valid notebook ({problem}): nothing was written")
-        if server := self._who_has_open(self.path):
+        if holder := self._who_has_open(self.path):
             raise NotebookError(
-                f"{self.shown} is open in Jupyter ({server}), which would overwrite what is written to the file: nothing "
-                "was written. Work in the open notebook, or shut its kernel down in Jupyter first"
+                f"{self.shown} is {holder}, and would be written over from there: nothing was written. {holder.way_out}"
             )
         before = None if old is None else old.text.encode("utf-8")
         was = paths.content_hash(before)
@@ -103,7 +103,7 @@ def _literal(name: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
-def _asked(path: Path) -> str | None:
+def _asked(path: Path) -> Holder | None:
     return servers.who_has_open(path, servers.running_servers())
 
 

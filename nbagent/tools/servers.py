@@ -1,7 +1,8 @@
 """Whether a notebook file is open in a Jupyter server on this machine: such a file is never written behind its back.
 
 Servers leave a file with their address and token in Jupyter's runtime folder; each is asked for its sessions, on this
-machine's own addresses only, within a second. It must not know of notebooks' content. Read `who_has_open`.
+machine's own addresses only, within a second. One that runs and can't be asked (a password, too busy) may have every file
+below its root open. It must not know of notebooks' content. Read `who_has_open`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from nbagent.core.messages import Json
 
@@ -31,6 +33,31 @@ class Server:
     url: str
     token: str
     root: str
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The server that has a file open, or may have: not `sure` is one that runs and does not tell."""
+
+    url: str
+    sure: bool = True
+
+    def __str__(self) -> str:
+        """What the file is, to go on after "it is"."""
+        if self.sure:
+            return f"open in Jupyter ({self.url})"
+        return f"perhaps open in Jupyter ({self.url}), which does not tell (it is busy, or wants a password)"
+
+    @property
+    def way_out(self) -> str:
+        """What a person can do about it, one sentence without its full stop."""
+        if self.sure:
+            return "Work in the open notebook, or shut its kernel down in Jupyter first"
+        return "Close that server first, or write a copy under a new name"
+
+
+class _Untold(Exception):
+    """A server runs and can't be asked."""
 
 
 def runtime_folder() -> Path:
@@ -50,17 +77,29 @@ def running_servers(folder: Path | None = None) -> list[Server]:
     return [server for file in files[:_MOST_SERVERS] if (server := _server(file)) is not None]
 
 
-def who_has_open(path: Path, servers: list[Server]) -> str | None:
-    """Return the address of the first server that has the file at `path` in a session, or None.
+def who_has_open(path: Path, servers: list[Server]) -> Holder | None:
+    """Return the first server that has the file at `path` in a session, else one that may have it, else None.
 
-    A server that does not answer within a second, or does not let us in, is taken for one that does not have it.
+    May have it: the file is there, below the root of a server that runs and can't be asked (it does not answer within a
+    second, or does not let us in). A server at whose address nothing listens any more is gone.
     """
     wanted = os.path.normcase(os.path.realpath(path))
+    perhaps: Holder | None = None
     for server in servers:
-        for session in _sessions(server):
+        try:
+            sessions = _sessions(server)
+        except _Untold:
+            if perhaps is None and os.path.exists(wanted) and _is_below(wanted, server.root):  # noqa: PTH110
+                perhaps = Holder(server.url, sure=False)
+            continue
+        for session in sessions:
             if any(os.path.normcase(os.path.realpath(Path(server.root) / name)) == wanted for name in _paths(session)):
-                return server.url
-    return None
+                return Holder(server.url)
+    return perhaps
+
+
+def _is_below(wanted: str, root: str) -> bool:
+    return Path(wanted).is_relative_to(os.path.normcase(os.path.realpath(root)))
 
 
 def _age(file: Path) -> float:
@@ -97,28 +136,49 @@ def _is_alive(pid: int) -> bool:
 
 
 def _sessions(server: Server) -> list[Json]:
-    """Ask a server for its sessions; redirects are not followed, so that the token stays on this machine."""
+    """Ask a server for its sessions; redirects are not followed, so that the token stays on this machine.
+
+    Raises `_Untold` where it runs and does not say.
+    """
     try:
         address = urlsplit(server.url)
-        host, port = _HERE.get(address.hostname or ""), address.port
-        if host is None or address.scheme not in {"http", "https"}:
-            return []
-        connection = (
-            http.client.HTTPSConnection(host, port, timeout=_TIMEOUT, context=_own_certificate())
-            if address.scheme == "https"
-            else http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
-        )
+        connection = _connection(address)
         try:
             headers = {"Authorization": f"token {server.token}"} if server.token else {}
             connection.request("GET", f"{address.path.rstrip('/')}/api/sessions", headers=headers)
             answer = connection.getresponse()
-            body = answer.read(_MOST) if answer.status == http.HTTPStatus.OK else b"[]"
+            if answer.status != http.HTTPStatus.OK:
+                raise _Untold
+            said: Any = json.loads(answer.read(_MOST))
         finally:
             connection.close()
-        said: Any = json.loads(body)
-    except (OSError, ValueError, http.client.HTTPException, RecursionError):
+    except (ConnectionRefusedError, FileNotFoundError):  # nothing listens there: it ended without taking its file away
         return []
-    return [session for session in said if isinstance(session, dict)] if isinstance(said, list) else []
+    except (OSError, ValueError, http.client.HTTPException, RecursionError) as error:
+        raise _Untold from error
+    if not isinstance(said, list):
+        raise _Untold
+    return [session for session in said if isinstance(session, dict)]
+
+
+def _connection(address: SplitResult) -> http.client.HTTPConnection:
+    if address.scheme == "http+unix" and hasattr(socket, "AF_UNIX"):  # the host is the socket's path
+        connection = http.client.HTTPConnection("localhost", timeout=_TIMEOUT)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(_TIMEOUT)
+        try:
+            connection.sock.connect(unquote(address.netloc))
+        except OSError:
+            connection.close()
+            raise
+        return connection
+    here = {**_HERE, socket.gethostname().lower(): "127.0.0.1"}  # what one that listens everywhere calls itself
+    host, port = here.get(address.hostname or ""), address.port
+    if host is None or address.scheme not in {"http", "https"}:
+        raise _Untold
+    if address.scheme == "https":
+        return http.client.HTTPSConnection(host, port, timeout=_TIMEOUT, context=_own_certificate())
+    return http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
 
 
 def _own_certificate() -> ssl.SSLContext:

@@ -29,7 +29,7 @@ from nbagent.headless.memory import MemoryNotebook
 from nbagent.jupyter.refusals import Refusals
 from nbagent.tools import ipynb, paths, workspace
 from nbagent.tools.keeping import Keeper
-from nbagent.tools.servers import running_servers, who_has_open
+from nbagent.tools.servers import Holder, running_servers, who_has_open
 from tests.tools.calling import Calling
 from tests.tools.test_servers import Jupyter
 
@@ -450,7 +450,7 @@ def test_a_real_jupyter_server_is_found_and_asked(tmp_path, runtime):
             assert who_has_open(tmp_path / "n.ipynb", [server]) is None
             wanted = {"path": "n.ipynb", "type": "notebook", "name": "", "kernel": {"name": "python3"}}
             session = json.loads(asked("POST", "", wanted))
-            assert who_has_open(tmp_path / "n.ipynb", [server]) == server.url
+            assert who_has_open(tmp_path / "n.ipynb", [server]) == Holder(server.url)
             with pytest.raises(NotebookError, match="open in Jupyter"):
                 asyncio.run(FileNotebook(tmp_path / "n.ipynb").edit("end", "x", source_hash("x = 1")))
             asked("DELETE", f"/{session['id']}")
