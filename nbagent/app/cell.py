@@ -125,7 +125,7 @@ async def _kept_run(
     keeper = Keeper(extension, place, asked)
     place.view = keeper.view
     settings = await consented(extension, settings, place)
-    with extension.undo.recording(prompt, place.notebook, keeper.kernel) as record:
+    with extension.undo.recording(prompt, place.notebook, keeper.kernel, place.document) as record:
         ended = await _run(extension, settings, place, prompt, keeper, record, more=more, stop=stop, new=new)
     await keeper.end(ended)
     return ended

@@ -75,7 +75,7 @@ class Extension:
         """What the runs of this kernel, and those on disk, have changed."""
         from nbagent.app.undo import Undo
 
-        return Undo(self.folder, lambda: self.shell.user_ns)
+        return Undo(self.folder, lambda: self.shell.user_ns, lambda: self.stop is not None)
 
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nbagent.core.errors import NotebookError, ToolError
@@ -98,7 +98,7 @@ class _Cells:
             return
         anchor = self._anchor(list(self._cells), before.around)
         kind: CellType = "code" if before.type == "code" else "markdown" if before.type == "markdown" else "raw"
-        metadata = before.metadata or None
+        metadata = {"trusted": None, **before.metadata}  # a page trusts a new cell: this one as far as before
         cell = await self.notebook.insert(anchor, kind, before.source, metadata=metadata, cell_id=change.id)
         if kind == "code" and (before.outputs or before.number is not None):
             cell = await self.notebook.set_outputs(change.id, before.outputs or (), before.number)
@@ -134,7 +134,7 @@ class _Cells:
         if before is None or left is None:
             return
         if now is None:
-            self.told.kept.append(f"cell “{first_line(before.source, 40)}” stays away: it was deleted since")
+            self.told.kept.append(f"cell “{first_line(before.source, 40)}” was deleted since and stays deleted")
             return
         said: list[str] = []
         if change.wrote and now.source != before.source:
@@ -223,9 +223,18 @@ def _before_label(before: CellState) -> str:
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def put_back_files(changes: Iterable[FileChange], reverse: Checkpoint, told: Told) -> None:
-    """Put files back that are as they were left; what that changes goes into `reverse`."""
-    for change in changes:
+def put_back_files(
+    changes: Iterable[FileChange], reverse: Checkpoint, told: Told, *, within: Path | None = None
+) -> None:
+    """Put files back that are as they were left; what that changes goes into `reverse`.
+
+    `within`: the only folder in which anything is written, and nothing in it that can make something run. None: the
+    person was asked for each of these files in this kernel.
+    """
+    for kept in changes:
+        change = kept if within is None else _placed(kept, within, told)
+        if change is None:
+            continue
         try:
             now = read_if_there(Path(change.path))
         except (OSError, ToolError) as error:
@@ -241,6 +250,20 @@ def put_back_files(changes: Iterable[FileChange], reverse: Checkpoint, told: Tol
             _put_back_file(change, now, reverse, told)
 
 
+def _placed(change: FileChange, within: Path, told: Told) -> FileChange | None:
+    """Return the change under the name that its path really has; None, and told, where nothing may be written."""
+    try:
+        place = paths.locate(within, change.path)
+    except ToolError as error:
+        told.kept.append(f"{change.path} stays as it is: {first_line(str(error), 160)}")
+        return None
+    if not place.inside or place.guarded:
+        where = "is a protected file" if place.inside else "lies outside of the working folder"
+        told.kept.append(f"{place.path} stays as it is: it {where}, and the kernel was restarted since")
+        return None
+    return replace(change, shown=place.shown)
+
+
 def _put_back_file(change: FileChange, now: bytes | None, reverse: Checkpoint, told: Told) -> None:
     path = Path(change.path)
     made = missing_folders(path) if change.before is not None else ()
@@ -250,7 +273,7 @@ def _put_back_file(change: FileChange, now: bytes | None, reverse: Checkpoint, t
     try:
         if change.before is None:
             path.unlink()
-            for folder in reversed(change.made):
+            for folder in [folder for folder in reversed(change.made) if Path(folder) in path.parents]:
                 with contextlib.suppress(OSError):  # something else is in it by now
                     Path(folder).rmdir()
         else:

@@ -14,10 +14,11 @@ from contextlib import asynccontextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from nbagent.app.undo import UNKNOWN, Turned, clock
+from nbagent.app.undo import RUNNING, UNKNOWN, Turned, clock
 from nbagent.core.errors import ConfigError, NotebookError
 from nbagent.core.ports import Output
 from nbagent.extend.runs import RunStore
+from nbagent.tools.cells import starts_agent
 
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("nbagent")
 
-RUNNING = "An agent is running. Stop it first, or wait for it: then its run can be taken back."
 AGAIN_SOON = 15.0
 """Seconds in which the page runs the cell; a person who runs it later means what they do."""
 NO_AGAIN = "Run this cell again with %%agent --again: this page has no button that would do it."
@@ -52,7 +52,7 @@ async def forget(extension: Extension, rest: str) -> str:
         raise ConfigError(f"%agent forget takes nothing, not {rest!r}: it forgets every run of this notebook.")
     _not_while_running(extension)
     async with _page_of(extension.shell) as notebook:
-        return extension.undo.forget(notebook)
+        return extension.undo.forget(notebook, _document(notebook))
 
 
 async def _turned(extension: Extension, rest: str, *, again: bool) -> str:
@@ -68,10 +68,14 @@ async def _turned(extension: Extension, rest: str, *, again: bool) -> str:
 
 async def _turn(extension: Extension, notebook: LiveNotebook | None, run: str, *, again: bool) -> Turned:
     """Take a run back, or do it again; one that was taken back is no finished run of its cell any more."""
-    turned = await extension.undo.turn(notebook, run, again=again)
+    turned = await extension.undo.turn(notebook, run, again=again, document=_document(notebook))
     if turned.did and turned.head is not None and not again:
         RunStore(extension.folder).forget(turned.head.run)
     return turned
+
+
+def _document(notebook: LiveNotebook | None) -> str:
+    return notebook.document if notebook is not None else ""
 
 
 def _not_while_running(extension: Extension) -> None:
@@ -110,21 +114,45 @@ async def clicked(extension: Extension, click: Click) -> Said:
 
     if extension.stop is not None or extension.undo.lock.locked():
         return Said(RUNNING)
-    if click.op == "again":
-        extension.again[click.cell] = time.monotonic() + AGAIN_SOON
-        return Said(NO_AGAIN, execute=click.cell)
-    if extension.undo.find(None, click.run) is None:
+    if not click.cell or not _has_run(extension, click):
+        return Said(NO_AGAIN if click.op == "again" else UNKNOWN)
+    if click.op != "again" and extension.undo.find(None, click.run) is None:
         return Said(UNKNOWN)
-    bridge = Bridge(cell=click.cell or None)
+    bridge = Bridge(cell=click.cell)
     try:
         hello = await bridge.hello()
         there = hello is not None and hello.document
-        notebook = LiveNotebook(bridge, hello, own_cell=click.cell or None) if there and hello is not None else None
+        notebook = LiveNotebook(bridge, hello, own_cell=click.cell) if there and hello is not None else None
+        if click.op == "again":
+            return await _again(extension, click, notebook)
         turned = await _turn(extension, notebook, click.run, again=click.op == "redo")
         written = await _write_down(notebook, turned)
     finally:
         bridge.close()
     return Said("" if written else turned.text)
+
+
+def _has_run(extension: Extension, click: Click) -> bool:
+    """Whether the run is one of this person's and was in the cell whose output has the link."""
+    if extension.undo.has_run(click.run, click.cell):
+        return True
+    return click.op == "again" and any(run.run == click.run for run in RunStore(extension.folder).of_cell(click.cell))
+
+
+async def _again(extension: Extension, click: Click, notebook: LiveNotebook | None) -> Said:
+    """Have the page run the cell, if that starts an agent: the text of any other cell was never meant by this link."""
+    from nbagent.jupyter.desk import Said
+
+    try:
+        cell = await notebook.read(click.cell) if notebook is not None else None
+    except NotebookError:
+        cell = None
+    if cell is None or not starts_agent(cell.source):
+        return Said(NO_AGAIN)
+    if extension.stop is not None:
+        return Said(RUNNING)
+    extension.again[click.cell] = time.monotonic() + AGAIN_SOON
+    return Said(NO_AGAIN, execute=click.cell)
 
 
 def show_desk(extension: Extension) -> None:

@@ -21,8 +21,8 @@ from nbagent.app.recording import Recording
 from nbagent.core.errors import NotebookError
 from nbagent.core.ports import Kernel, Notebook
 from nbagent.extend.bindings import Bindings
-from nbagent.extend.checkpoint_files import CheckpointFolder
-from nbagent.extend.checkpoints import Checkpoint, Head
+from nbagent.extend.checkpoint_files import RUNS, CheckpointFolder
+from nbagent.extend.checkpoints import RUN_LIMIT, Checkpoint, Head
 from nbagent.extend.recorded import RecordedNotebook
 from nbagent.extend.sessions import JsonlStore
 from nbagent.tools.cells import first_line
@@ -36,6 +36,12 @@ PARTS = ("cells", "files", "names")
 NOTHING = "There is nothing to take back: no run in this notebook has changed anything, or it is forgotten."
 NOTHING_AGAIN = "There is nothing to do again: nothing was taken back."
 UNKNOWN = "Nothing is known of this run any more: it changed nothing, or its checkpoint is gone."
+RUNNING = "An agent is running. Stop it first, or wait for it: then its run can be taken back."
+WHICH = "No page shows a notebook here, and runs of several notebooks can be taken back. Name one: {}."
+ELSEWHERE = "the cells: they are in another notebook ({}). Take this run back there"
+OTHER = "\nThe last run of a notebook that is not here any more was of {}: {}. %agent undo {} takes it back."
+IN_MEMORY = 4 * RUN_LIMIT
+"""Bytes of checkpoints that are kept in memory, where the disk takes none."""
 NO_PAGE = "the cells: no page that shows the notebook has answered"
 
 
@@ -47,6 +53,8 @@ class Entry:
     path: Path | None = None
     kept: Checkpoint | None = None
     names: Bindings | None = None
+    document: str = ""
+    """The document that the run was in, while its kernel lives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,55 +69,79 @@ class Turned:
 class Undo:
     """The checkpoints of one kernel, and those that are on disk in its folder."""
 
-    def __init__(self, folder: Path, namespace: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self, folder: Path, namespace: Callable[[], dict[str, Any]], running: Callable[[], bool] = lambda: False
+    ) -> None:
         self.lock = asyncio.Lock()
         """Held while something is taken back; a run waits for it."""
         self._disk = CheckpointFolder(folder)
         self._root = folder
         self._namespace = namespace
+        self._running = running
+        self._own: dict[str, str | None] = {}
         self._kernel = secrets.token_hex(4)
         self._entries: dict[str, Entry] = {}
 
     # ── recording ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def recording(self, prompt: str, notebook: Notebook | None, kernel: Kernel) -> Generator[Recording]:
-        """Record a run for as long as this is entered, however it ends; nothing is kept of one that changed nothing."""
+    def recording(
+        self, prompt: str, notebook: Notebook | None, kernel: Kernel, document: str = ""
+    ) -> Generator[Recording]:
+        """Record a run for as long as this is entered, however it ends; nothing is kept of one that changed nothing.
+
+        `document` is what its notebook is known by while the kernel lives (`place.document`).
+        """
         path, own = (notebook.path, notebook.own_cell) if notebook is not None else ("", None)
         run = f"run-{secrets.token_hex(4)}"
         checkpoint = Checkpoint(Head(run, time.time(), first_line(prompt, 60), path, own, self._kernel))
+        self._own[run] = own
         file, store = self._disk.journal(checkpoint)
         recording = Recording(checkpoint, self._root, notebook, kernel)
         try:
             yield recording
         finally:
-            self._finish(checkpoint, recording.end(), file, store)
+            self._finish(checkpoint, recording.end(), file, store, document)
 
-    def _finish(self, checkpoint: Checkpoint, names: Bindings, path: Path, store: JsonlStore) -> None:
+    def _finish(self, checkpoint: Checkpoint, names: Bindings, path: Path, store: JsonlStore, document: str) -> None:
         if checkpoint.is_empty and not names.changed:
             self._disk.remove(path)  # what it touched it has put back itself
             return
         on_disk = path.exists() and not store.problem
-        entry = Entry(checkpoint.head, path if on_disk else None, None if on_disk else checkpoint, names)
+        entry = Entry(checkpoint.head, path if on_disk else None, None if on_disk else checkpoint, names, document)
         self._entries[entry.head.run] = entry
         self._let_go()
         self._disk.prune()
 
     def _let_go(self) -> None:
+        held = 0
+        for count, entry in enumerate(sorted(self._entries.values(), key=lambda e: e.head.at, reverse=True)):
+            held += entry.kept.size if entry.kept is not None else 0
+            if count >= RUNS or held > IN_MEMORY:
+                del self._entries[entry.head.run]
         newest = sorted((e for e in self._entries.values() if e.names), key=lambda e: e.head.at, reverse=True)
         for entry in newest[NAMES_OF:]:
             entry.names = None
 
     # ── finding ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def find(self, notebook: Notebook | None, run: str = "", *, again: bool = False) -> Entry | None:
+    def has_run(self, run: str, cell: str) -> bool:
+        """Whether the run `run` was this person's and in the cell `cell`: a link in an output may say what it likes."""
+        if run in self._own:
+            return self._own[run] == cell
+        return any(head.run == run and head.own_cell == cell for _, head in self._disk.heads())
+
+    def find(
+        self, notebook: Notebook | None, run: str = "", *, again: bool = False, document: str = ""
+    ) -> Entry | None:
         """Return the run with the id `run`, or the newest that can be taken back (`again`: that was taken back last).
 
-        Those of this kernel count, and those on disk that are of this notebook.
+        Of this kernel's runs those in `document` count (all where none is known), and of those on disk this notebook's.
         """
         entries = [*self._entries.values(), *self._on_disk(notebook, run)]
         if run:
             return next((entry for entry in entries if entry.head.run == run), None)
+        entries = [e for e in entries if not (document and e.document) or e.document == document]
         if again:
             return max((e for e in entries if e.head.undone), key=lambda e: e.head.undone_at, default=None)
         return max((e for e in entries if not _is_undone(e.head)), key=lambda e: e.head.at, default=None)
@@ -124,34 +156,63 @@ class Undo:
 
     # ── taking back ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def turn(self, notebook: Notebook | None, run: str = "", *, again: bool = False) -> Turned:
+    async def turn(
+        self, notebook: Notebook | None, run: str = "", *, again: bool = False, document: str = ""
+    ) -> Turned:
         """Take a run back (`again`: do it again), the last one if none is named, and tell what was done and what not.
 
-        Without a `notebook` the cells wait for an undo that has one; files and names are put back all the same.
+        Without a `notebook`, or in another one than the run's, the cells wait for an undo there; files and names are put
+        back all the same. `document` is what the notebook is known by while the kernel lives.
         """
         async with self.lock:
-            entry = self.find(notebook, run, again=again)
+            if self._running():  # it may have begun while a page was looked for
+                return Turned(RUNNING)
+            if not run and not document and (runs := self._of_several(again=again)):
+                return Turned(WHICH.format(", ".join(f"{head.run} ({head.notebook or '?'})" for head in runs)))
+            entry = self.find(notebook, run, again=again, document=document)
             if entry is None:
-                return Turned(UNKNOWN if run else NOTHING_AGAIN if again else NOTHING)
+                return Turned(UNKNOWN if run else NOTHING_AGAIN if again else NOTHING + self._of_another())
             if again and not entry.head.undone:
                 return Turned(f"This run was not taken back: {_name(entry.head)}.", entry.head)
             if not again and _is_undone(entry.head):
                 return Turned(f"This run was taken back already: {_name(entry.head)}.", entry.head)
-            return await self._turn(entry, notebook, again=again)
+            elsewhere = bool(document and entry.document and entry.document != document)
+            return await self._turn(entry, notebook, again=again, elsewhere=elsewhere)
 
-    async def _turn(self, entry: Entry, notebook: Notebook | None, *, again: bool) -> Turned:
+    def _of_several(self, *, again: bool) -> list[Head]:
+        """Return the newest run of each document, if there are several to choose from."""
+        wanted = (e for e in self._entries.values() if (e.head.undone if again else not _is_undone(e.head)))
+        newest = {e.document: e.head for e in sorted(wanted, key=lambda e: e.head.at)}
+        return list(newest.values()) if len(newest) > 1 else []
+
+    def _of_another(self) -> str:
+        """Say which run was the last of a notebook that has another name by now, or is gone."""
+        heads = [head for _, head in self._disk.heads() if head.run not in self._entries and not _is_undone(head)]
+        lost = [head for head in heads if head.notebook and not self._is_there(head.notebook)]
+        newest = max(lost, key=lambda head: head.at, default=None)
+        return "" if newest is None else OTHER.format(newest.notebook, _name(newest), newest.run)
+
+    def _is_there(self, notebook: str) -> bool:
+        """Whether a notebook lies where it was: its path is relative to the server's folder, which is not known here."""
+        return any((place / notebook).exists() for place in (self._root, *self._root.parents))
+
+    async def _turn(self, entry: Entry, notebook: Notebook | None, *, again: bool, elsewhere: bool) -> Turned:
         old = entry.kept or (self._disk.load(entry.path) if entry.path is not None else None)
         if old is None:
             self._entries.pop(entry.head.run, None)
             return Turned(f"The checkpoint of this run can't be read any more: {_name(entry.head)}.")
         todo = [part for part in PARTS if (part in entry.head.undone) == again]
         told, new = Told(), Checkpoint(entry.head, cannot=old.cannot)
+        if elsewhere and old.cells:
+            notebook = None
+            told.kept.append(ELSEWHERE.format(entry.head.notebook))
         turned = set(todo)
         if "cells" not in todo or not await self._cells(old, new, notebook, told):
             new.cells, new.placed = old.cells, old.placed
             turned -= {"cells"} if old.cells else set()
         if "files" in todo:
-            put_back_files(reversed(old.files.values()), new, told)
+            within = None if old.head.kernel == self._kernel else self._root
+            put_back_files(reversed(old.files.values()), new, told, within=within)
         else:
             new.files = old.files
         if "names" in todo:
@@ -167,7 +228,8 @@ class Undo:
         if not old.cells:
             return True
         if notebook is None:
-            told.kept.append(NO_PAGE)
+            if not told.kept:
+                told.kept.append(NO_PAGE)
             return False
         recorded = RecordedNotebook(notebook, new)
         try:
@@ -203,13 +265,15 @@ class Undo:
 
     # ── forgetting ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def forget(self, notebook: Notebook | None) -> str:
-        """Let go of all checkpoints of this kernel and of this notebook; tell how much that was."""
-        entries = [*self._entries.values(), *self._on_disk(notebook)]
+    def forget(self, notebook: Notebook | None, document: str = "") -> str:
+        """Let go of all checkpoints of this notebook (where none is known, of this kernel); tell how much that was."""
+        mine = [e for e in self._entries.values() if not (document and e.document) or e.document == document]
+        entries = [*mine, *self._on_disk(notebook)]
         size = sum(self._disk.remove(entry.path) for entry in entries if entry.path is not None)
         objects = sum(len(entry.names.changed) for entry in entries if entry.names is not None)
         held = sum(entry.names.held() for entry in entries if entry.names is not None)
-        self._entries.clear()
+        for entry in mine:
+            del self._entries[entry.head.run]
         if not entries:
             return "There was nothing to forget."
         runs = f"{len(entries)} run{'s' * (len(entries) > 1)}"

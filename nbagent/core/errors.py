@@ -9,6 +9,7 @@
     │   └── ContextFull    the loop tries once more without older images, then ends the run: it no longer fits
     ├── ToolError          the model: its text becomes the call's error result
     │   └── NotebookError  the model: the notebook did not take an edit
+    │       └── Unsure     the same, but perhaps it did: no answer came, or another one than was expected
     └── Interrupted        nobody: the person stopped the call; `output` is what it had produced
 
 This module must not import anything of nbagent.
@@ -55,6 +56,10 @@ class ToolError(NbagentError):
 
 class NotebookError(ToolError):
     """The notebook did not take an operation (unknown cell, changed cell, page gone)."""
+
+
+class Unsure(NotebookError):
+    """Nobody knows whether the notebook took an operation: its answer was lost, or it holds something else now."""
 
 
 class Interrupted(NbagentError):

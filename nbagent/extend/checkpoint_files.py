@@ -1,7 +1,9 @@
 """Checkpoints on disk: one JSON line a fact, appended as it happens, so that they survive the kernel.
 
 They lie under `.nbagent/checkpoints/`, readable by their owner only and kept out of git, as sessions are, and only so
-many of them. Nothing here raises for a disk that fails. Read `CheckpointFolder`.
+many of them. Each line is sealed together with the run's id and the seal of the line before it: a file that came with
+somebody else's project would have an undo write what it likes, and is not there. Nothing here raises for a disk that
+fails. Read `CheckpointFolder`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from nbagent.extend.checkpoints import Checkpoint, Head
+from nbagent.extend.seals import Seals
 from nbagent.extend.sessions import JsonlStore, private_folder
 
 FOLDER = Path(".nbagent") / "checkpoints"
@@ -27,48 +30,64 @@ FOLDER_LIMIT = 256 * 1024 * 1024
 class CheckpointFolder:
     """The checkpoints of one working folder. Nothing here raises for a disk that fails: they are then in memory only."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, seals: Seals | None = None) -> None:
         self.folder = folder / FOLDER
+        self._seals = seals or Seals()
 
     def journal(self, checkpoint: Checkpoint) -> tuple[Path, JsonlStore]:
         """Return where a run's facts are appended as they happen; the head is written with the first of them."""
         stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(checkpoint.head.at))
         store = JsonlStore(self.folder / f"{stamp}-{checkpoint.head.run}.jsonl")
 
+        chain = _Chain(self._seals, checkpoint.head.run)
+
         def keep(record: dict[str, Any]) -> None:
+            nonlocal chain
             if not store.path.exists():
-                store.append({"type": "run", "version": 1, **asdict(checkpoint.head)})
-            store.append(record)
+                chain = _Chain(self._seals, checkpoint.head.run)
+                store.append(chain.sealed({"type": "run", "version": 1, **asdict(checkpoint.head)}))
+            store.append(chain.sealed(record))
 
         checkpoint.keep = keep
         return store.path, store
 
     def heads(self) -> list[tuple[Path, Head]]:
-        """Return what there is, oldest first; files that are no checkpoints are left out."""
+        """Return what there is, oldest first; files that are no checkpoints of this person's are left out."""
         found: list[tuple[Path, Head]] = []
         for path in self._paths():
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError), path.open(encoding="utf-8") as file:
-                found.append((path, _head(json.loads(file.readline()))))
+                found.append((path, self._begun(file.readline())[0]))
         return found
 
     def load(self, path: Path) -> Checkpoint | None:
-        """Read a checkpoint back; None if it can't be read. A last line that was cut off by a crash is left out."""
+        """Read a checkpoint back; None if it can't be read. It ends before a line that a crash cut off or that is not ours."""
         try:
             lines = path.read_text("utf-8").split("\n")
-            checkpoint = Checkpoint(_head(json.loads(lines[0])))
+            head, chain = self._begun(lines[0])
+            checkpoint = Checkpoint(head)
             for line in lines[1:]:
-                with contextlib.suppress(ValueError):
-                    checkpoint.take(json.loads(line))
+                try:
+                    record = chain.opened(line)
+                except ValueError:
+                    break
+                checkpoint.take(record)
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return checkpoint
 
+    def _begun(self, line: str) -> tuple[Head, _Chain]:
+        """Return the head in a first line, and what opens the lines after it; raise ValueError if it is not sealed."""
+        head = _head(json.loads(line))
+        chain = _Chain(self._seals, head.run)
+        chain.opened(line)
+        return head, chain
+
     def rewrite(self, path: Path, checkpoint: Checkpoint) -> bool:
         """Put `checkpoint` in the place of what is at `path`, whole or not at all; return whether that worked."""
         part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-        store = JsonlStore(part)
+        store, chain = JsonlStore(part), _Chain(self._seals, checkpoint.head.run)
         for record in checkpoint.records():
-            store.append(record)
+            store.append(chain.sealed(record))
         try:
             if store.problem:
                 part.unlink(missing_ok=True)
@@ -89,12 +108,12 @@ class CheckpointFolder:
         return size
 
     def prune(self) -> None:
-        """Remove what is over the bounds, oldest first; the newest stays in any case."""
+        """Remove what is over the bounds, oldest first."""
         total = 0
         for count, path in enumerate(reversed(self._paths())):
             with contextlib.suppress(OSError):
                 total += path.stat().st_size
-            if count and (count >= RUNS or total > FOLDER_LIMIT):
+            if count >= RUNS or total > FOLDER_LIMIT:
                 self.remove(path)
 
     def _paths(self) -> list[Path]:
@@ -102,6 +121,33 @@ class CheckpointFolder:
             return sorted(self.folder.glob("*.jsonl"))
         except OSError:
             return []
+
+
+class _Chain:
+    """Seals the lines of one file, one after the other, and opens them again in that order."""
+
+    def __init__(self, seals: Seals, run: str) -> None:
+        self._seals = seals
+        self._run = run
+        self._last = ""
+
+    def sealed(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return `record` with its seal."""
+        self._last = self._seals.seal(self._data(record))
+        return {**record, "seal": self._last}
+
+    def opened(self, line: str) -> dict[str, Any]:
+        """Return the record in `line`; raise ValueError if it is none that was sealed at this place."""
+        record = json.loads(line)
+        seal = record.pop("seal", None) if isinstance(record, dict) else None
+        record.pop("when", None) if isinstance(record, dict) else None  # the store's own
+        if seal is None or not self._seals.holds(self._data(record), seal):
+            raise ValueError("not sealed by this person's nbagent")
+        self._last = seal
+        return record
+
+    def _data(self, record: dict[str, Any]) -> bytes:
+        return json.dumps([self._run, self._last, record], ensure_ascii=False, default=str).encode("utf-8", "replace")
 
 
 def _head(record: Any) -> Head:

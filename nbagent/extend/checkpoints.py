@@ -210,17 +210,21 @@ class FileChange:
     lost: str = ""
     made: tuple[str, ...] = ()
 
-    def to_json(self) -> Json:
-        """Return the change as a JSON object."""
-        data = None if self.before is None else base64.b64encode(self.before).decode()
-        return {"type": "file", "path": self.path, "shown": self.shown, "before": data, "after": self.after,
-                "lost": self.lost, "made": list(self.made)}  # fmt: skip
+    def to_json(self, *, with_before: bool = True) -> Json:
+        """Return the change as a JSON object; the old bytes may be large and may be known already."""
+        record: Json = {"type": "file", "path": self.path, "shown": self.shown, "after": self.after, "lost": self.lost,
+                        "made": list(self.made)}  # fmt: skip
+        if not with_before:
+            return record
+        return {**record, "before": None if self.before is None else base64.b64encode(self.before).decode()}
 
     @classmethod
-    def of(cls, record: Json) -> Self:
-        """Read `to_json`."""
-        before = record["before"]
+    def of(cls, record: Json, known: Self | None = None) -> Self:
+        """Read `to_json`; the old bytes are in `record` or else in `known`."""
+        before = record.get("before")
         data = None if before is None else base64.b64decode(before)
+        if "before" not in record and known is not None:
+            data = known.before
         return cls(record["path"], record["shown"], data, record["after"], record["lost"], tuple(record["made"]))
 
 
@@ -265,6 +269,11 @@ class Checkpoint:
         """Bytes that may still be kept."""
         return max(0, RUN_LIMIT - self._used)
 
+    @property
+    def size(self) -> int:
+        """Bytes of old outputs and files that are kept, about."""
+        return self._used
+
     def use(self, size: int) -> None:
         """Count what is kept."""
         self._used += size
@@ -289,8 +298,10 @@ class Checkpoint:
 
     def set_file(self, change: FileChange) -> None:
         """Take the newest state of a file's change."""
+        known = self.files.get(change.path)
         self.files[change.path] = change
-        self.keep(change.to_json())
+        is_kept = known is not None and known.before is change.before and change.before is not None
+        self.keep(change.to_json(with_before=not is_kept))
 
     def note(self, sentence: str) -> None:
         """Say what can't be taken back; the same is said once."""
@@ -322,7 +333,7 @@ class Checkpoint:
             case "cell-forgotten":
                 self.cells.pop(record["id"], None)
             case "file":
-                self.set_file(FileChange.of(record))
+                self.set_file(FileChange.of(record, self.files.get(record["path"])))
             case "cannot":
                 self.note(record["text"])
             case _:  # a newer version's fact: what is known still counts

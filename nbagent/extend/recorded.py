@@ -1,8 +1,8 @@
 """A notebook that records what is done to it: a wrapper of the port, for undo.
 
 What a cell was is read right before it is first touched, and noted before the change is made, so that a run that is
-interrupted in the middle of one can be taken back too; a change that the notebook refused is forgotten again. Must not
-know what the changes are for. Read `RecordedNotebook.edit`.
+interrupted in the middle of one can be taken back too. A change that the notebook refused is forgotten again; one whose
+answer was lost stays noted, for it may have been made. Must not know what the changes are for. Read `RecordedNotebook.edit`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from nbagent.core.errors import NotebookError
+from nbagent.core.errors import NotebookError, Unsure
 from nbagent.core.messages import Json
 from nbagent.core.ports import Anchor, Cell, CellSink, CellType, Notebook, Output, source_hash
 from nbagent.extend.checkpoints import (
@@ -206,11 +206,13 @@ class RecordedNotebook:
 
     @contextmanager
     def _unless_refused(self, cell_id: str) -> Generator[None]:
-        """Forget what is noted of a cell inside, if the notebook refuses; an interrupt leaves it: it may be done."""
+        """Forget what is noted of a cell inside, if the notebook refuses; an interrupt or a lost answer leaves it: it may be done."""
         known = copy.copy(self._checkpoint.cells.get(cell_id))
         placed = cell_id in self._checkpoint.placed
         try:
             yield
+        except Unsure:
+            raise
         except NotebookError:
             self._checkpoint.set_cell(known, cell_id)
             if not placed and cell_id in self._checkpoint.placed:

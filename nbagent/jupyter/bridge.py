@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from nbagent.core.errors import NotebookError
+from nbagent.core.errors import NotebookError, Unsure
 from nbagent.core.messages import Json
 from nbagent.jupyter.channel import VERSION, Channel, Hello, PageRefused, WidgetChannel
 
@@ -125,12 +125,12 @@ class Bridge:
             self._take_lease(hello)
         hello = await self._find_page()
         if not retry:
-            raise NotebookError(PAGE_GONE)
+            raise Unsure(PAGE_GONE)
         try:
             return await self._ask(hello, op, {**arguments, "retry": True}, timeout)
         except TimeoutError:
             self._take_lease(hello)
-            raise NotebookError(PAGE_GONE) from None
+            raise Unsure(PAGE_GONE) from None
 
     async def led(self) -> Hello:
         """Wait until a page holds the lease, and return what it said; without end where none ever comes."""
@@ -173,22 +173,22 @@ class Bridge:
         if self._checking is not None:
             self._checking.cancel()
         for item in waiting:
-            self._fail(item.future, NotebookError(CLOSED))
+            self._fail(item.future, Unsure(CLOSED))
         self._channel.close()
 
     async def _find_page(self) -> Hello:
         if self._closed:
-            raise NotebookError(CLOSED)
+            raise Unsure(CLOSED)
         hello = await self.hello()
         if self._closed:
-            raise NotebookError(CLOSED)
+            raise Unsure(CLOSED)
         if hello is None:
-            raise NotebookError(PAGE_GONE)
+            raise Unsure(PAGE_GONE)
         return hello
 
     async def _ask(self, hello: Hello, op: str, arguments: Json, timeout: float) -> Json:
         if self._closed:
-            raise NotebookError(CLOSED)
+            raise Unsure(CLOSED)
         future: asyncio.Future[Json] = self._loop.create_future()
         key = next(self._ids)
         with self._lock:
@@ -225,11 +225,11 @@ class Bridge:
         self._led.set()
         while not self._answers.empty():
             self._answers.get_nowait()
-        if changed:
-            with self._lock:
-                callbacks = list(self._resend.values())
-            for callback in callbacks:
-                callback()
+        with self._lock:
+            self._hellos.clear()  # who answers from now on is too late
+            callbacks = list(self._resend.values()) if changed else []
+        for callback in callbacks:
+            callback()
         return answer
 
     def _take_lease(self, hello: Hello) -> None:

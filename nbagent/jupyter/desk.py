@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,9 @@ VERSION = 1
 LOOK = 0.05
 """Seconds between two looks whether the running cell has ended."""
 
+PATIENCE = 20.0
+"""Seconds that a click waits for the running cell: the page gives up after 30, and nothing may be done after that."""
+BUSY = "A cell is running: try again when it is done."
 FAILED = "It did not work: %agent traceback shows why."
 
 Op = Literal["undo", "redo", "again"]
@@ -58,10 +62,14 @@ class Said:
 class Desk:
     """Make it on the running loop. `on_click` is awaited for each click on a link of ours, one at a time for a run.
 
-    `kernel` is ipykernel's, to know whether a cell runs.
+    `kernel` is ipykernel's, to know whether a cell runs; `patience` are the seconds that a click may wait for it.
     """
 
-    def __init__(self, kernel: Any, on_click: Callable[[Click], Awaitable[Said]]) -> None:
+    def __init__(
+        self, kernel: Any, on_click: Callable[[Click], Awaitable[Said]], *, patience: float = PATIENCE
+    ) -> None:
+        self._patience = patience
+        self._ahead: dict[str, float] = {}
         self._loop = asyncio.get_running_loop()
         self._kernel = kernel
         self._on_click = on_click
@@ -90,18 +98,37 @@ class Desk:
         op, page = content.get("op"), str(content.get("page"))
         if self._closed:
             return
+        waited = self._waited(page, content.get("at"))
         if op == "ready":
             self._send(op="live", page=page)
             return
         click = _click(content)
         if click is None or click.run in self._busy:  # a double click is one click
             return
-        task = self._loop.create_task(self._serve(click), name=f"nbagent-{click.op}")
+        task = self._loop.create_task(self._serve(click, self._patience - waited), name=f"nbagent-{click.op}")
         self._busy[click.run] = task
         task.add_done_callback(lambda task: self._served(click, task))
 
-    async def _serve(self, click: Click) -> Said:
-        await self._idle()
+    def _waited(self, page: str, at: Any) -> float:
+        """Return how many seconds ago a message was sent, by the page's clock `at` (ms).
+
+        The clocks may differ: the message that came fastest tells by how much, at most.
+        """
+        if not isinstance(at, int | float):
+            return 0.0
+        ahead = time.time() - at / 1000
+        self._ahead[page] = min(ahead, self._ahead.get(page, ahead))
+        return ahead - self._ahead[page]
+
+    async def _serve(self, click: Click, patience: float) -> Said:
+        """Do what a click asks for, unless it has waited too long: the page has given it up by then."""
+        if patience <= 0:
+            return Said(BUSY)
+        try:
+            async with asyncio.timeout(patience):
+                await self._idle()
+        except TimeoutError:
+            return Said(BUSY)
         return await self._on_click(click)
 
     def _served(self, click: Click, task: asyncio.Task[Said]) -> None:

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nbagent.core.errors import NotebookError
+from nbagent.core.errors import NotebookError, Unsure
 from nbagent.core.messages import Json
 from nbagent.core.ports import Anchor, Cell, CellSink, CellType, Output, source_hash
 from nbagent.jupyter.bridge import Bridge, Hello, PageRefused
@@ -23,6 +23,8 @@ from nbagent.tools.cells import unknown_cell
 RATE = 20
 SAVE_TIMEOUT = 30.0
 """Seconds: a save goes through the server to a disk that may be slow."""
+END_TRIES = 3
+MISSING = "what cell {} shows is not all that it printed: outputs were lost on the way, or something else changed them"
 
 
 class LiveNotebook:
@@ -38,6 +40,11 @@ class LiveNotebook:
     def path(self) -> str:
         """The notebook's path as the page knows it now: a notebook that is renamed in mid-run stays the same one."""
         return self._bridge.path
+
+    @property
+    def document(self) -> str:
+        """What the notebook is known by as long as the kernel lives, under any name."""
+        return self._bridge.document
 
     @property
     def own_cell(self) -> str | None:
@@ -114,7 +121,7 @@ class LiveNotebook:
         given = [_sendable(output) for output in outputs]
         cell = _cell((await self._call("set_outputs", cell=cell_id, outputs=given, number=number))["cell"])
         if (len(cell.outputs), cell.number) != (len(given), number):
-            raise NotebookError(f"the outputs of cell {cell_id} were set but read back differently: read it again")
+            raise Unsure(f"the outputs of cell {cell_id} were set but read back differently: read it again")
         return cell
 
     async def set_metadata(self, cell_id: str, metadata: Json) -> Cell:
@@ -183,18 +190,22 @@ class PageSink:
     async def end(self, number: int | None) -> tuple[Output, ...]:
         """Send the rest, mark the cell as idle with count `number`, and return the outputs.
 
-        A cell that was deleted in the meantime ends like any other; raises NotebookError where no page answers.
+        A cell that was deleted in the meantime ends like any other; raises NotebookError where no page answers, or where
+        the page has other outputs than these after all tries (the cell is idle all the same).
         """
         with self._lock:
             self._mirror.close()
             self._flush()
             self._ended = True
         try:
-            for _ in range(3):
+            for tries_left in reversed(range(END_TRIES)):
                 arguments: Json = {"seq": self._seq, "count": len(self._mirror), "number": number}
+                arguments["last"] = not tries_left  # the cell must not look as if it ran for ever
                 done = await self._bridge.call("end", cell=self._cell, run=self._run, **arguments)
                 if not done.get("gap"):
                     break
+                if not tries_left:
+                    raise NotebookError(MISSING.format(self._cell))
                 self._resend(now=True)
         except PageRefused as refused:
             if refused.code != "unknown_cell":
@@ -269,5 +280,5 @@ def _cell(item: Json) -> Cell:
 
 def _as_written(cell: Cell, source: str) -> Cell:
     if cell.source != source:
-        raise NotebookError(f"cell {cell.id} was written but reads back differently: read it again")
+        raise Unsure(f"cell {cell.id} was written but reads back differently: read it again")
     return cell

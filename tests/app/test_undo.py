@@ -10,10 +10,11 @@ import pytest
 from nbagent.app.putback import best_place
 from nbagent.app.takeback import stamped
 from nbagent.app.undo import Undo
-from nbagent.core.errors import NotebookError
+from nbagent.core.errors import NotebookError, Unsure
 from nbagent.core.ports import Anchor
 from nbagent.core.tools import Call, Kind, Toolset, tool
-from nbagent.extend.checkpoints import FILE_LIMIT, OUTPUT_LIMIT, Head
+from nbagent.extend.checkpoint_files import RUNS, CheckpointFolder
+from nbagent.extend.checkpoints import FILE_LIMIT, OUTPUT_LIMIT, Checkpoint, FileChange, Head
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.tools import notebook as cell_tools
 from nbagent.tools import workspace
@@ -411,3 +412,116 @@ def test_the_record_says_that_its_run_was_taken_back_and_comes_back_to_what_it_w
 def test_an_output_that_is_not_the_runs_record_stays_as_it_is(change: Callable[[Any], Any]) -> None:
     other = change(RECORD)
     assert stamped(other, UNDONE, "") is other
+
+
+# ── whose it is ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def on_disk(desk: Desk, path: Path, shown: str) -> str:
+    """A sealed checkpoint of an earlier kernel, which would write `path`; return its run."""
+    checkpoint = Checkpoint(Head(f"run-{path.name}", 1.0, "look", "work.ipynb", "own", "before"))
+    CheckpointFolder(desk.folder).journal(checkpoint)
+    checkpoint.set_file(FileChange(str(path), shown, b"evil", ""))
+    return checkpoint.head.run
+
+
+async def test_after_a_restart_nothing_is_written_outside_or_where_it_would_run_and_the_real_path_is_told(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("home") / "startup.py"
+    for path in (outside, desk.folder / ".git" / "hook"):
+        said = await desk.back(run=on_disk(desk, path, "notes.txt"))
+        assert f"{path} stays as it is" in said
+        assert not path.exists()
+    assert "put back real.txt" in await desk.back(run=on_disk(desk, desk.folder / "real.txt", "notes.txt"))
+    assert (desk.folder / "real.txt").read_bytes() == b"evil"
+
+
+async def test_undo_in_another_notebook_of_the_kernel_leaves_this_ones_run_alone(desk: Desk) -> None:
+    with desk.undo.recording("first", desk.notebook, desk.kernel, "document 1") as recording:
+        desk.take(recording)
+        await desk.edit("a", "a = 10")
+    other = MemoryNotebook([raw("a", "a = 10")], own_cell=None, path="other.ipynb")
+    assert "nothing to take back" in (await desk.undo.turn(other, document="document 2")).text
+    said = (await desk.undo.turn(other, recording.run, document="document 2")).text
+    assert "they are in another notebook (work.ipynb)" in said
+    assert (await other.read("a")).source == "a = 10"
+    assert "nothing to forget" in desk.undo.forget(other, "document 2")
+    assert "put back the text" in (await desk.undo.turn(desk.notebook, document="document 1")).text
+    assert desk.cell("a")["source"] == "a = 1"
+
+
+async def test_after_a_rename_and_a_restart_the_run_is_named_with_its_notebook(desk: Desk) -> None:
+    with desk.run("old task") as recording:
+        desk.take(recording)
+        await desk.edit("a", "a = 10")
+    later, renamed = Undo(desk.folder, dict), MemoryNotebook(desk.notebook.cells_, own_cell="own", path="new.ipynb")
+    said = (await later.turn(renamed)).text
+    assert "work.ipynb" in said
+    assert f"%agent undo {recording.run}" in said
+    assert "put back the text" in (await later.turn(renamed, recording.run)).text
+
+
+async def test_a_run_that_began_while_the_page_was_looked_for_is_not_taken_back(desk: Desk) -> None:
+    with desk.run() as recording:
+        desk.take(recording)
+        await desk.edit("a", "a = 10")
+    busy = Undo(desk.folder, dict, running=lambda: True)
+    assert "An agent is running" in (await busy.turn(desk.notebook, recording.run)).text
+    assert desk.cell("a")["source"] == "a = 10"
+
+
+class Lost(MemoryNotebook):
+    """A notebook that takes an edit and whose answer is lost."""
+
+    async def edit(self, *arguments: Any, **options: Any) -> Any:
+        await super().edit(*arguments, **options)
+        raise Unsure("the page is gone")
+
+
+async def test_an_edit_whose_answer_was_lost_is_taken_back(desk: Desk) -> None:
+    cells = desk.notebook.cells_
+    desk.notebook = Lost(cells, own_cell="own", path="work.ipynb")
+    with desk.run() as recording:
+        assert recording.notebook is not None
+        with pytest.raises(Unsure):
+            await recording.notebook.edit("a", "a = 10", (await desk.notebook.read("a")).hash)
+    desk.notebook = MemoryNotebook(cells, own_cell="own", path="work.ipynb")
+    await desk.back()
+    assert desk.cell("a")["source"] == "a = 1"
+
+
+async def test_a_deleted_cell_comes_back_trusted_only_if_it_was(desk: Desk) -> None:
+    asked: list[Any] = []
+
+    class Asked(MemoryNotebook):
+        async def insert(self, *arguments: Any, **options: Any) -> Any:
+            asked.append((options["metadata"] or {}).get("trusted"))
+            return await super().insert(*arguments, **options)
+
+    desk.cell("b")["metadata"] = {"trusted": True}
+    with desk.run() as recording:
+        desk.take(recording)
+        for cell in ("a", "b"):
+            await desk.call("read_cell", cell=cell)
+            await desk.call("delete_cell", cell=cell)
+    desk.notebook = Asked(desk.notebook.cells_, own_cell="own", path="work.ipynb")
+    await desk.back()
+    assert sorted(asked, key=str) == [None, True]
+
+
+def test_a_run_is_known_only_in_the_cell_that_it_was_in(desk: Desk) -> None:
+    with desk.run() as recording:
+        pass
+    assert desk.undo.has_run(recording.run, "own")
+    assert not desk.undo.has_run(recording.run, "a")
+    assert not desk.undo.has_run("run-dead0001", "own")
+
+
+async def test_without_a_disk_only_so_many_runs_are_kept(desk: Desk) -> None:
+    (desk.folder / ".nbagent").write_text("a file where the folder should be")
+    for number in range(RUNS + 5):
+        with desk.run(str(number)) as recording:
+            desk.take(recording)
+            await desk.edit("a", f"a = {number + 100}")
+    assert len(desk.undo._entries) == RUNS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ import comm
 import pytest
 from comm.base_comm import BaseComm
 
-from nbagent.jupyter.desk import FAILED, Click, Desk, Said
+from nbagent.jupyter.desk import BUSY, FAILED, PATIENCE, Click, Desk, Said
 
 Sent = list[dict[str, Any]]
 
@@ -116,6 +117,35 @@ async def test_a_click_waits_for_the_running_cell(sent: Sent) -> None:
         assert clicks == []
     await until(lambda: sent)
     assert clicks == [False]
+    desk.close()
+
+
+async def test_a_click_that_waited_too_long_does_nothing_and_says_what_to_do(sent: Sent) -> None:
+    """The page has called it dead by then: nothing may happen minutes later."""
+    kernel, clicks = Kernel(), []
+
+    async def on_click(clicked: Click) -> Said:
+        clicks.append(clicked)
+        return Said()
+
+    desk = Desk(kernel, on_click, patience=0.01)
+    async with kernel._main_asyncio_lock:
+        click(desk)
+        await until(lambda: sent)
+    assert sent[0]["text"] == BUSY
+    assert clicks == []
+    desk.close()
+
+
+async def test_a_click_that_an_older_kernel_hands_on_too_late_is_dropped_whatever_the_clocks_say(sent: Sent) -> None:
+    now = time.time() * 1000 + 3_600_000  # the page's clock is an hour ahead
+    desk = Desk(Kernel(), lambda _: asyncio.sleep(0, Said("done")))
+    click(desk, "ready", at=now)
+    click(desk, at=now)
+    await until(lambda: len(sent) == 2)
+    click(desk, run="run-2a", at=now - (PATIENCE + 1) * 1000)
+    await until(lambda: len(sent) == 3)
+    assert [message["text"] for message in sent[1:]] == ["done", BUSY]
     desk.close()
 
 

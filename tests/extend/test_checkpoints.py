@@ -27,6 +27,7 @@ from nbagent.extend.checkpoints import (
     Head,
     outputs_hash,
 )
+from nbagent.extend.seals import Seals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,6 +105,43 @@ def test_a_checkpoint_comes_back_from_disk_as_it_was_written_fact_by_fact(tmp_pa
     assert folder.heads() == [(path, HEAD)]
     assert path.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / ".nbagent" / ".gitignore").read_text() == "*\n"
+
+
+def test_a_checkpoint_that_this_person_did_not_write_is_not_there(tmp_path: Path) -> None:
+    ours, theirs = Seals(tmp_path / "mine"), Seals(tmp_path / "another's")
+    path, _ = CheckpointFolder(tmp_path, theirs).journal(checkpoint := Checkpoint(HEAD))
+    filled(checkpoint)
+    assert CheckpointFolder(tmp_path, ours).heads() == []
+    assert CheckpointFolder(tmp_path, ours).load(path) is None
+    assert CheckpointFolder(tmp_path, theirs).load(path) is not None
+
+
+def test_a_line_that_was_changed_or_put_elsewhere_ends_a_checkpoint(tmp_path: Path) -> None:
+    folder, checkpoint = CheckpointFolder(tmp_path), Checkpoint(HEAD)
+    path, _ = folder.journal(checkpoint)
+    for name in ("a", "b", "c"):
+        checkpoint.set_file(FileChange(f"/w/{name}", name, name.encode(), "hash"))
+    lines = path.read_text().splitlines()
+    changed = [lines[0], lines[1], lines[2].replace("/w/b", "/w/evil"), lines[3]]
+    for damaged in (changed, [lines[0], lines[1], lines[3], lines[2]]):
+        path.write_text("\n".join(damaged) + "\n")
+        back = folder.load(path)
+        assert back is not None
+        assert list(back.files) == ["/w/a"]
+    path.write_text(lines[0].replace("work.ipynb", "other.ipynb"))
+    assert folder.heads() == []
+
+
+def test_the_old_bytes_of_a_file_are_written_once(tmp_path: Path) -> None:
+    folder, checkpoint = CheckpointFolder(tmp_path), Checkpoint(HEAD)
+    path, _ = folder.journal(checkpoint)
+    change = FileChange("/w/a", "a", b"x" * 10_000, "hash")
+    for number in range(20):
+        checkpoint.set_file(replace(change, after=f"hash {number}"))
+    assert path.stat().st_size < 30_000
+    back = folder.load(path)
+    assert back is not None
+    assert back.files == {"/w/a": replace(change, after="hash 19")}
 
 
 def test_what_was_before_is_written_once(tmp_path: Path) -> None:

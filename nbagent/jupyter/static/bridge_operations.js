@@ -26,15 +26,19 @@ function saver(context) {
   return () => (last = last.catch(() => {}).then(() => saveNow(context)));
 }
 
-/** Save; where the person is asked what to do about the file, that is an answer too. @param {DocumentContext} context */
+/** Save; where the person is asked what to do about the file, that is an answer too. A dialog that was open before it
+ * is about something else: behind it the save goes on, or its own question waits. @param {DocumentContext} context */
 async function saveNow(context) {
+  const before = new Set(document.querySelectorAll(".jp-Dialog"));
   const asks = () => new Refusal("not_saved", "the page asks the person what to do about the file");
   const end = Date.now() + SAVE_MS;
   /** @type {ReturnType<typeof setInterval> | undefined} */
   let timer;
   const late = new Promise((_, reject) => {
     timer = setInterval(() => {
-      if (Date.now() > end || document.querySelector(".jp-Dialog")) reject(asks());
+      const asked = [...document.querySelectorAll(".jp-Dialog")].some((dialog) => !before.has(dialog));
+      if (asked) reject(asks());
+      else if (Date.now() > end) reject(new Refusal("save_late", "the notebook was not saved in time"));
     }, LOOK_MS);
   });
   const saved = context.save().catch((error) => {
@@ -76,7 +80,8 @@ function cellOperations(context) {
       if (there && !request.retry) throw new Refusal("exists", `there is a cell ${id}`, { cell: id });
       if (!there) {
         // cells without `trusted` show widgets as text and drop styles
-        const value = { id, cell_type, source, metadata: { ...metadata, trusted: true } };
+        const given = Object.entries({ trusted: true, ...metadata }).filter(([, value]) => value !== null);
+        const value = { id, cell_type, source, metadata: Object.fromEntries(given) };
         notebook().insertCell(placeOf(notebook(), request.anchor), value);
       }
       return { cell: describeById(notebook(), id) };
@@ -159,11 +164,12 @@ function outputOperations(context, askAgain, save) {
     end(request) {
       const cell = codeCellOf(notebook(), request.cell);
       const run = runs.get(request.run);
-      if (run?.next !== request.seq || cell.getOutputs().length !== request.count) return { gap: true };
+      const gap = run?.next !== request.seq || cell.getOutputs().length !== request.count;
+      if (gap && !request.last) return { gap };
       runs.delete(request.run);
       cell.execution_count = request.number;
       cell.executionState = "idle";
-      return { gap: false };
+      return { gap };
     },
   };
 }

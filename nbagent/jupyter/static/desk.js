@@ -51,6 +51,7 @@ function panelsOf(context) {
   const path = context.path.split(":").pop() ?? ""; // without the drive
   return /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".jp-Notebook")]).filter((node) => {
     const id = node.closest(".jp-NotebookPanel")?.id;
+    if (node.parentElement?.closest(".jp-Notebook")) return false; // planted in an output
     const tab = id ? document.querySelector(`.lm-TabBar-tab[data-id="${CSS.escape(id)}"]`) : null;
     if (!tab) return shows(node, context.model.sharedModel);
     const lines = (tab.getAttribute("title") ?? "").split("\n").map((line) => line.trim());
@@ -60,10 +61,15 @@ function panelsOf(context) {
 
 /** Whether the drawn cells of a notebook say what the document's cells say. @param {Element} node @param {SharedNotebook} notebook */
 function shows(node, notebook) {
-  const drawn = /** @type {HTMLElement[]} */ ([...node.querySelectorAll(CELL)]);
-  const said = drawn.map((cell) => [sourceOf(notebook, cell), cell.querySelector(".cm-line")?.textContent]);
+  const said = cellsOf(node).map((cell) => [sourceOf(notebook, cell), cell.querySelector(".cm-line")?.textContent]);
   const known = said.filter(([, line]) => line != null);
   return known.length > 0 && known.every(([source, line]) => source?.includes(line ?? ""));
+}
+
+/** The drawn cells of a notebook; an output may hold elements that look like one. @param {Element} node @returns {HTMLElement[]} */
+function cellsOf(node) {
+  const found = /** @type {HTMLElement[]} */ ([...node.querySelectorAll(CELL)]);
+  return found.filter((cell) => !cell.parentElement?.closest(".jp-Cell, .jp-OutputArea"));
 }
 
 /** @param {SharedNotebook} notebook @param {HTMLElement} cell */
@@ -81,7 +87,7 @@ function isStale(cell) {
 
 /** Show what an agent did to the cells of one notebook. @param {HTMLElement} node @param {SharedNotebook} notebook */
 function markCells(node, notebook) {
-  for (const drawn of /** @type {NodeListOf<HTMLElement>} */ (node.querySelectorAll(CELL))) {
+  for (const drawn of cellsOf(node)) {
     const cell = cellAt(notebook, drawn);
     const said = /** @type {Json | undefined} */ (cell?.getMetadata().nbagent);
     const mine = said != null && (said.run != null || said.call != null);
@@ -93,7 +99,8 @@ function markCells(node, notebook) {
 /** Run a cell as a person does, by its prompt and the toolbar; false where this page has no such button.
  * @param {HTMLElement} node @param {number} index */
 function runCell(node, index) {
-  const prompt = node.querySelector(`.jp-Cell[data-windowed-list-index="${index}"] .jp-InputPrompt`);
+  const drawn = cellsOf(node).find((cell) => cell.dataset.windowedListIndex === String(index));
+  const prompt = drawn?.querySelector(":scope > .jp-Cell-inputWrapper .jp-InputPrompt");
   const button = /** @type {HTMLElement | null | undefined} */ (
     node.closest(".jp-NotebookPanel")?.querySelector('[data-jp-item-name="run"] :is(jp-button, button)')
   );
@@ -122,7 +129,13 @@ function initialize({ model }) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   /** @param {Json} content */
-  const send = (content) => model.send({ v: DESK_VERSION, page, ...content });
+  const send = (content) => {
+    try {
+      model.send({ v: DESK_VERSION, page, at: Date.now(), ...content });
+    } catch {
+      // the kernel is gone, and its answer is not waited for by anybody for long
+    }
+  };
 
   /** @param {HTMLElement} node */
   const letGo = (node) => {
@@ -178,13 +191,12 @@ function initialize({ model }) {
   const clicked = (event) => {
     const link = /** @type {Element | null} */ (event.target)?.closest?.('.jp-OutputArea a[href^="#nbagent-"]');
     const [, op, run] = LINK.exec(link?.getAttribute("href") ?? "") ?? [];
-    const node = link?.closest(".jp-Notebook");
+    const node = panelsOf(context).find((mine) => mine.contains(link ?? null));
     if (!live || !link || !op || !run || !node) return;
-    if (!panelsOf(context).some((mine) => mine === node)) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     if (waiting.has(run) || !event.isTrusted) return; // a script in an output is no person
-    const drawn = /** @type {HTMLElement | null} */ (link.closest(CELL));
+    const drawn = cellsOf(node).find((cell) => cell.contains(link));
     const cell = drawn ? cellAt(notebook, drawn)?.getId() : undefined;
     waiting.set(run, setTimeout(() => {
       settle(run);
