@@ -117,9 +117,12 @@ def _find(extension: Extension, asked: Asked, now: Here, model: str) -> _Found |
         events = _events(run)
         if events is None or not isinstance(ended := events[-1], RunEnded):
             continue
+        gone = now.missing(run.cells)
+        if run.cells and len(gone) == len(run.cells):  # of another notebook, or of this one before it was made anew
+            continue
         try:
             changes = changes_above(run.above, now)
-            changes += [f"cells that it made are gone: {len(gone)}"] if (gone := now.missing(run.cells)) else []
+            changes += [f"cells that it made are gone: {len(gone)}"] if gone else []
             changes += differences(run.inputs, extension.kernel.namespace(), extension.folder)
         except (KeyError, TypeError, ValueError, AttributeError):  # a damaged file is not there
             continue
