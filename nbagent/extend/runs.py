@@ -1,7 +1,8 @@
 """Finished runs on disk: what each one read and what it reported, so that its cell can be run again without a model.
 
 One JSON file a run under `.nbagent/runs/`, named by the hash of the cell's text and by its cell, readable by its owner
-only and ignored by git, written at once or not at all. A file that is damaged, or of another version, is not there.
+only and ignored by git, written at once or not at all. A file that is damaged, of another version, or not sealed by this
+person's nbagent (it came with somebody's project: what it tells was never run here) is not there.
 Runs are found by text and options within the folder, never by the notebook's path: papermill runs copies. Knows nothing
 of events or kernels. Read `RunStore`.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from nbagent.core.messages import Json
+from nbagent.extend.seals import Seals
 from nbagent.extend.sessions import private_folder
 
 FOLDER = Path(".nbagent") / "runs"
@@ -34,10 +36,16 @@ ALL = 500
 BYTES = 64 * 1024 * 1024
 """A run that is larger is not kept."""
 
+ALL_BYTES = 256 * 1024 * 1024
+"""Bytes of all runs together; the oldest go first."""
+
 _LISTS: dict[str, type] = {"above": str, "cells": str, "events": dict}
 _KINDS: dict[str, type] = {
     "run": str, "text": str, "cell": str, "at": str, "model": str, "session": str, "inputs": dict, "first": int, "last": int,
 }  # fmt: skip
+_SEAL = 65
+"""Bytes of the seal's line, which is the first one of a file."""
+
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -82,8 +90,8 @@ class FinishedRun:
 class RunStore:
     """The finished runs of one folder. Nothing of it raises: a place that can't be written keeps nothing."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / FOLDER
+    def __init__(self, folder: Path, *, limit: int = ALL_BYTES, seals: Seals | None = None) -> None:
+        self._folder, self._limit, self._seals = folder / FOLDER, limit, seals or Seals()
 
     def keep(self, run: FinishedRun) -> str:
         """Keep a run and drop the oldest beyond the bounds; return "", or the sentence that says why it can't be kept."""
@@ -91,16 +99,16 @@ class RunStore:
             data = json.dumps({"v": VERSION, **asdict(run)}, ensure_ascii=False).encode("utf-8", "surrogatepass")
         except (TypeError, ValueError, RecursionError) as error:  # an input of a call that is no JSON
             return f"The run can't be kept for the next time: {error}."
-        if len(data) > BYTES:
+        if len(data) > min(BYTES, self._limit):
             return f"The run is not kept for the next time: it has {len(data) // 1_000_000:,} MB."
         name = f"{run.text}-{_cell_key(run.cell)}-{time.time_ns():020d}-{_hash(run.run)[:8]}.json"
         try:
             private_folder(self._folder)
-            _write(self._folder / name, data)
+            _write(self._folder / name, self._seals.seal(data).encode("ascii") + b"\n" + data)
         except OSError as error:
             return f"The run can't be kept for the next time ({self._folder}: {error.strerror})."
         self._drop([path for path in self._paths(f"{run.text}-*.json") if path.name != name][NEWEST - 1 :])
-        self._drop(self._paths("*.json")[ALL:])
+        self._drop(self._beyond(self._paths("*.json")))
         return ""
 
     def forget(self, run: str) -> None:
@@ -116,6 +124,16 @@ class RunStore:
         if cell:
             yield from (run for run in self._read(self._paths(f"*-{_cell_key(cell)}-*.json")) if run.cell == cell)
 
+    def _beyond(self, paths: list[Path]) -> list[Path]:
+        """Return which of `paths` (newest first) are one too many, or too many bytes."""
+        total = 0
+        for count, path in enumerate(paths):
+            with contextlib.suppress(OSError):
+                total += path.lstat().st_size
+            if count and (count >= ALL or total > self._limit):
+                return paths[count:]
+        return []
+
     def _paths(self, pattern: str) -> list[Path]:
         try:
             return sorted(self._folder.glob(pattern), key=_stamp, reverse=True)
@@ -124,7 +142,7 @@ class RunStore:
 
     def _read(self, paths: Iterable[Path]) -> Iterator[FinishedRun]:
         for path in paths:
-            if (run := _load(path)) is not None:
+            if (run := _load(path, self._seals)) is not None:
                 yield run
 
     def _drop(self, paths: Iterable[Path]) -> None:
@@ -156,12 +174,15 @@ def _write(path: Path, data: bytes) -> None:
         raise
 
 
-def _load(path: Path) -> FinishedRun | None:
-    """Return the run in a file, None for one that is damaged, of another version, or a link that leads elsewhere."""
+def _load(path: Path, seals: Seals) -> FinishedRun | None:
+    """Return the run in a file, None for one that is damaged, not sealed here, or a link that leads elsewhere."""
     try:
         handle = os.open(path, os.O_RDONLY | _NO_LINK)
         with os.fdopen(handle, "rb") as file:
-            data: Any = json.loads(file.read(BYTES + 1).decode("utf-8", "surrogatepass"))
+            seal, _, text = file.read(BYTES + _SEAL).partition(b"\n")
+        if not seals.holds(text, seal.decode("ascii")):
+            return None
+        data: Any = json.loads(text.decode("utf-8", "surrogatepass"))
         if data.pop("v") != VERSION:
             return None
         for name, kind in _LISTS.items():

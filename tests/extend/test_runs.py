@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nbagent.extend.runs import BYTES, FOLDER, NEWEST, FinishedRun, RunStore, text_key
+from nbagent.extend.seals import Seals
 
 RUN = FinishedRun(
     run="run-1", text=text_key("Plot sales", {}), cell="a1", at="2026-11-30T00:00:00Z", model="m", above=("x = 1",), cells=("c",),
@@ -26,6 +27,27 @@ def store(tmp_path):
 
 def files(folder):
     return sorted((folder / FOLDER).glob("*"))
+
+
+def sealed(data: bytes) -> bytes:
+    return Seals().seal(data).encode() + b"\n" + data
+
+
+def test_runs_that_somebody_else_wrote_are_not_there(store, tmp_path):
+    theirs = RunStore(tmp_path, seals=Seals(tmp_path / "their-config"))
+    theirs.keep(replace(RUN, model="theirs"))
+    store.keep(RUN)
+    unsealed = files(tmp_path)[0].with_name(f"{RUN.text}-none-{9:020d}-12345678.json")
+    unsealed.write_text(json.dumps({"v": 1, **asdict(RUN)}))
+    assert list(store.of_text(RUN.text)) == list(store.of_cell("a1")) == [RUN]
+    assert [run.model for run in theirs.of_text(RUN.text)] == ["theirs"]
+
+
+def test_all_runs_together_have_a_bound_on_their_bytes(tmp_path):
+    store = RunStore(tmp_path, limit=3_000)
+    runs = [replace(RUN, text=text_key(str(n), {}), above=("x" * 1_000,)) for n in range(4)]
+    assert [store.keep(run) for run in runs] == [""] * 4
+    assert [len(list(store.of_text(run.text))) for run in runs] == [0, 0, 1, 1]
 
 
 def test_a_run_is_found_by_its_text_newest_first_and_by_its_cell(store):
@@ -82,6 +104,8 @@ def test_a_damaged_file_is_not_there(store, tmp_path, damage):
     store.keep(replace(RUN, model="newer"))
     files(tmp_path)[-1].write_bytes(damage)
     assert [run.model for run in store.of_text(RUN.text)] == ["m"]
+    files(tmp_path)[-1].write_bytes(sealed(damage))
+    assert [run.model for run in store.of_text(RUN.text)] == ["m"]
 
 
 @given(st.data())
@@ -89,13 +113,13 @@ def test_a_damaged_file_is_not_there(store, tmp_path, damage):
 def test_a_file_with_a_field_of_another_kind_never_raises(store, tmp_path, data):
     store.keep(RUN)
     path = files(tmp_path)[-1]
-    whole = json.loads(path.read_text())
+    whole = json.loads(path.read_text().partition("\n")[2])
     name = data.draw(st.sampled_from(sorted(whole)))
     if data.draw(st.booleans()):
         whole[name] = data.draw(st.none() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=2))
     else:
         del whole[name]
-    path.write_text(json.dumps(whole))
+    path.write_bytes(sealed(json.dumps(whole).encode()))
     for run in store.of_text(RUN.text):
         assert {name: type(value) for name, value in asdict(run).items()} == {
             n: type(v) for n, v in asdict(RUN).items()
