@@ -122,11 +122,11 @@ class Document:
 
     def _do_end(self, request: Json) -> Json:
         cell = self._code(request["cell"])
-        if self._runs.get(request["run"]) != request["seq"] or len(cell.outputs) != request["count"]:
-            return {"gap": True}
-        del self._runs[request["run"]]
-        cell.execution_count = request["number"]
-        return {"gap": False}
+        gap = self._runs.get(request["run"]) != request["seq"] or len(cell.outputs) != request["count"]
+        if not gap or request.get("last"):
+            self._runs.pop(request["run"], None)
+            cell.execution_count = request["number"]
+        return {"gap": gap}
 
     def _do_set_outputs(self, request: Json) -> Json:
         cell = self._code(request["cell"])

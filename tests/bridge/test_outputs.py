@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbagent.core.errors import NotebookError
 from nbagent.jupyter.bridge import Bridge
 from nbagent.jupyter.mirror import OUTPUT_LIMIT, TAIL_LIMIT, TEXT_LIMIT, Mirror
 from nbagent.jupyter.notebook import LiveNotebook, PageSink
@@ -175,6 +176,19 @@ async def test_a_lost_piece_is_made_good_at_the_latest_at_the_end(lost):
         clock.now += 1
     outputs = await sink.end(1)
     assert texts(outputs) == texts(page.document.cells[1].outputs) == ["one\ntwo\nthree\n"]
+
+
+async def test_outputs_that_never_arrive_are_no_success_and_the_cell_is_idle_all_the_same():
+    page = Page("p", document("x", "y"))
+    _bridge, live = await connected(page)
+    sink = await live.begin_run("cell-1")
+    page.lose = set(range(100))
+    sink.emit(stream("one\n"))
+    with pytest.raises(NotebookError, match="what cell cell-1 shows is not all that it printed"):
+        await sink.end(5)
+    last = page.heard[-1]
+    assert (last["op"], last["last"]) == ("end", True)
+    assert page.document.cells[1].execution_count == 5, "it does not look as if it ran for ever"
 
 
 async def test_a_page_that_asks_gets_all_outputs_again_while_the_code_runs():

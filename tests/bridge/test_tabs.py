@@ -66,6 +66,21 @@ async def test_a_page_that_comes_does_not_take_the_lease_from_one_that_is_there(
     assert second.ops() == []
 
 
+async def test_a_late_answer_to_an_old_hello_takes_no_lease():
+    """Nor are hellos remembered for ever: a page with the lease ends the question."""
+    first = Page("one", document("x"))
+    channel = Pages(first)
+    bridge = await led(channel)
+    asked = next(message["id"] for message in channel.sent if message["op"] == "hello")
+    channel.pages.clear()
+    channel.say({"v": 1, "op": "bye", "page": "one"})
+    await moment()
+    late = Page("late", document("x"))
+    channel.say(late.answer({"v": 1, "id": asked, "op": "hello", "cell": "cell-0"}))
+    await moment()
+    assert bridge.lease is None
+
+
 async def test_the_other_tabs_follow_what_was_saved():
     first, second = Page("one", document("x")), Page("two", document("x"))
     channel = Pages(first, second)
