@@ -1,7 +1,8 @@
 """The cards that ask a person: real ipywidgets buttons, ticks and a text area, and what they make of an answer.
 
-A card works once. What a click means is read by the page at the click and sent before it (`read`), since what widgets
-sync may lag behind: no tick and no last letter is lost. Knows nothing of the run. Read `ApprovalCard`, then `AskedCall`.
+A card works once. A click that answers comes from the page as one message with what stood in the card (`read`, `press`),
+since what widgets sync may lag behind and come in any order: no tick and no last letter is lost. The buttons' own clicks
+count where no page reads the card. Knows nothing of the run. Read `ApprovalCard`, then `AskedCall`.
 """
 
 from __future__ import annotations
@@ -204,13 +205,19 @@ class ApprovalCard:
         self._ticks = ticks if isinstance(ticks, list) and len(ticks) == count else []
         self._texts = texts if isinstance(texts, list) and len(texts) == count else []
 
+    def press(self, name: str) -> None:
+        """Do what the button of that name does, with what was read of the card in the same message."""
+        action = {"approve": self.approve_all, "deny": self._deny}.get(name)
+        if action is not None:
+            self._act(action)
+
     def on(self, action: Callable[[], None]) -> Callable[[], None]:
         """Return what a button does: `action`, on the loop, unless the card is done or not ready yet."""
+        return lambda: self._view.post(lambda: self._act(action))
 
-        def clicked() -> None:
-            self._view.post(lambda: None if self.done or self._view.now() < self._ready else action())
-
-        return clicked
+    def _act(self, action: Callable[[], None]) -> None:
+        if not self.done and self._view.now() >= self._ready:
+            action()
 
     def arm(self) -> None:
         """Take no click for a moment: what the buttons mean has just changed under the person's hand."""
@@ -229,9 +236,15 @@ class ApprovalCard:
         if every > 1:
             _name(self.approve, f"Approve all {every}" if ticked == every else f"Approve {ticked} of {every}")
             self._hint.value = "" if ticked else '<div class="nbagent-size">Tick at least one, or deny.</div>'
+        if not self._dead:
+            self._refresh_calls()  # what a click on Approve means can be changed before that click counts
         self.approve.disabled = self._dead or self.done or not ticked
         self.deny.disabled = self._dead or self.done
         self.words.disabled = self.done
+        if self._dead:
+            self._refresh_calls()
+
+    def _refresh_calls(self) -> None:
         for call in self.calls:
             call.refresh(dead=self._dead, fresh=self._fresh, done=self.done)
 
@@ -284,6 +297,11 @@ class QuestionCard:
         """Take the words as the page read them at a click."""
         words = content.get("words")
         self._words = words if isinstance(words, str) else None
+
+    def press(self, name: str) -> None:
+        """Send the words, with what was read of them in the same message."""
+        if name == "send":
+            self._reply(self._typed())
 
     def wake(self) -> None:
         """Take clicks."""

@@ -177,6 +177,7 @@ class AgentView:
                 for card in self._cards.values():
                     if card.serial == content.get("card"):
                         card.read(content)
+                        card.press(str(content.get("press", "")))
             case "spare":
                 self.timeline.send({"op": "spare-seen"})
                 self._spared()

@@ -67,6 +67,7 @@ async def test_the_ticks_that_are_seen_at_the_click_count_and_the_next_card_is_n
     notebook = desk.notebook
     agent = await desk.ask(Reply(FOUR))
     await awake(desk, agent, "Approve all 4")
+    await expect(ticks(desk, agent).nth(3)).to_be_enabled()
     desk.server.push(calls("add_cell", source="later = 1"))
     # faster than any widget can sync, and then a click too much
     await desk.view(agent).evaluate(

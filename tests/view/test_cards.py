@@ -145,6 +145,26 @@ async def test_an_answered_card_stays_dead_until_all_of_it_is_answered(asked):
     assert len(asked.answers) == 4
 
 
+async def test_what_the_page_says_in_one_message_with_the_press_counts_whatever_has_been_synced(asked):
+    """The messages of several widgets may come in any order: only one message can say what was on screen at the click."""
+    asked.waits()
+    said = {"op": "card", "card": asked.card.serial, "press": "approve", "ticks": [False, False, True, False]}
+    asked.from_page({**said, "texts": [None] * 4, "words": ""})
+    await settle()
+    assert [answered.approved for _, _, answered in asked.answers] == [False, False, True, False]
+    asked.from_page({**said, "ticks": [True] * 4})  # a click too much
+    await settle()
+    assert len(asked.answers) == 4
+
+
+async def test_a_press_of_no_button_or_on_a_card_that_is_gone_does_nothing(asked):
+    for press in ("", "nonsense", None):
+        asked.from_page({"op": "card", "card": asked.card.serial, "press": press, "ticks": [True] * 4})
+    asked.from_page({"op": "card", "card": asked.card.serial + 1, "press": "approve", "ticks": [True] * 4})
+    await settle()
+    assert asked.answers == []
+
+
 async def test_if_the_run_drops_one_of_a_card_the_others_can_still_be_answered(asked):
     asked.shows(answers_of(four()[0]))
     asked.waits()

@@ -1,7 +1,8 @@
 // @ts-check
 /**
  * What the page knows of the cards that ask the person: what stands in them at a click, and how the text box behaves.
- * What it reads goes to the kernel before the click does, since what widgets sync may lag behind. Read `readCard`.
+ * A click that answers is one message with all that was on screen: what widgets sync may lag behind, and the messages of
+ * several widgets may reach the kernel's handlers in another order (measured on ipykernel 7.4). Read `readCard`.
  *
  * @import { Model } from "./view.js"
  */
@@ -13,11 +14,12 @@ export const WORDS = ".nbagent-words input";
 
 /**
  * Tell the kernel what stands in the card around `target`: the words, and of each call whether it is ticked and the text
- * in its box (null: it has none).
+ * in its box (null: it has none); and which button was pressed, if one of those that answer with all this.
  * @param {Model} model
  * @param {Element} target
+ * @param {string} press
  */
-export function readCard(model, target) {
+export function readCard(model, target, press) {
   const card = target.closest(".nbagent-card");
   const serial = [...(card?.classList ?? [])].map((name) => /^nbagent-card-(\d+)$/.exec(name)?.[1]).find(Boolean);
   if (!card || !serial) return;
@@ -26,6 +28,7 @@ export function readCard(model, target) {
   model.send({
     op: "card",
     card: Number(serial),
+    press,
     words: words instanceof HTMLInputElement ? words.value : null,
     ticks: calls.map((call) => {
       const tick = call.querySelector(TICK);

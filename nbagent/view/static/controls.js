@@ -6,7 +6,13 @@
  */
 import { TICK, WORDS, dressCards, keyInArea, readCard } from "./cards.js";
 
-const ANSWERS = ".nbagent-approve, .nbagent-deny, .nbagent-keep, .nbagent-send";
+const ANSWERS = ["approve", "deny", "send"];
+
+/** The name of the button around `target` that answers with what stands in its card, "" if there is none. @param {Element | null} target */
+function pressed(target) {
+  const button = target?.closest("button");
+  return ANSWERS.find((name) => button?.classList.contains(`nbagent-${name}`)) ?? "";
+}
 
 /**
  * Press the button of the card around `target` that is meant, once for a key that is held down.
@@ -74,7 +80,13 @@ export function controls(root, home, model, clicked, stopped) {
     const target = event.target instanceof Element ? event.target : null;
     if (target?.closest(".nbagent-stop")) clicked.stop();
     if (target?.closest(".nbagent-spare")) clicked.spare();
-    if (target?.closest(ANSWERS)) readCard(model, target);
+    const answer = pressed(target);
+    if (target && answer) {
+      readCard(model, target, answer);
+      event.stopImmediatePropagation(); // the button must not say it too, in a message of its own
+      return;
+    }
+    if (target?.closest(".nbagent-keep")) readCard(model, target, "");
     const title = target?.closest(".nbagent-tickrow .nbagent-asktitle");
     const tick = title?.closest(".nbagent-tickrow")?.querySelector(TICK);
     if (tick instanceof HTMLElement) tick.click();
