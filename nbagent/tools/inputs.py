@@ -63,16 +63,27 @@ class Inputs:
 
     # ── what is read ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def code(self, source: str, *, keeps: bool) -> None:
-        """Take down what code reads, right before it runs; `keeps`: names that it binds stay bound."""
+    def code(self, source: str) -> Callable[[bool], None]:
+        """Take down what code reads, right before it runs; call what is returned when it ran and its names stay bound.
+
+        It is told whether the code came to its end. A name is the run's own only if it was certain to be bound then, or
+        holds another object: code may fail before it binds a name, or go another way.
+        """
         found = reads(self._plain(source))
         space = self._namespace()
         for name in sorted(found.names):
             self._name(name, space)
         for text in found.texts:
             self._said(text)
-        if keeps:
-            self._bound |= found.bound
+        missing = object()
+        before = {name: space.get(name, missing) for name in found.bound}
+
+        def ran(ended: bool) -> None:
+            now = self._namespace()
+            self._bound |= {name for name, old in before.items() if now.get(name, missing) is not old}
+            self._bound |= found.certain if ended else frozenset()
+
+        return ran
 
     def name(self, name: str) -> None:
         """Take down a variable that the run looks at."""
@@ -321,13 +332,18 @@ class NotingKernel:
 
     async def run(self, code: str, *, emit: Callable[[Output], None], timeout: float | None) -> Ran:
         """See `Kernel.run`."""
-        self._inputs.code(code, keeps=True)
-        with heard(self._inputs.heard):
-            return await self._kernel.run(code, emit=emit, timeout=timeout)
+        ran, ended = self._inputs.code(code), False
+        try:
+            with heard(self._inputs.heard):
+                done = await self._kernel.run(code, emit=emit, timeout=timeout)
+            ended = done.status == "ok"
+        finally:
+            ran(ended)
+        return done
 
     async def scratch(self, code: str, *, timeout: float | None) -> Ran:
         """See `Kernel.scratch`."""
-        self._inputs.code(code, keeps=False)
+        self._inputs.code(code)
         with heard(self._inputs.heard):
             return await self._kernel.scratch(code, timeout=timeout)
 

@@ -17,15 +17,24 @@ _SPEAKING = frozenset({
 """Calls whose texts are code of some kind, in which names of variables may stand."""
 
 _NAMESPACES = frozenset({"globals", "locals", "vars"})
+_PERHAPS = (
+    ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.With, ast.AsyncWith, ast.IfExp, ast.BoolOp,
+)  # fmt: skip
+"""What stands in these may not run although the code comes to its end (a `with` may swallow an error)."""
+
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What code reads (`names`), which names are its own afterwards (`bound`), and its literal texts (`texts`)."""
+    """What code reads (`names`), which names it may bind (`bound`), and its literal texts (`texts`).
+
+    `certain` of `bound` are bound whenever the code comes to its end: no branch, loop or `try` stands around them.
+    """
 
     names: frozenset[str] = frozenset()
     bound: frozenset[str] = frozenset()
+    certain: frozenset[str] = frozenset()
     texts: tuple[str, ...] = ()
 
 
@@ -37,7 +46,8 @@ def reads(code: str) -> Reads:
         walk.body(tree.body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Reads()
-    return Reads(frozenset(walk.loaded | (walk.later - walk.stored)), frozenset(walk.stored), tuple(walk.texts))
+    names = frozenset(walk.loaded | (walk.later - walk.stored))
+    return Reads(names, frozenset(walk.stored), frozenset(walk.certain), tuple(walk.texts))
 
 
 class _Walk(ast.NodeVisitor):
@@ -48,9 +58,18 @@ class _Walk(ast.NodeVisitor):
         self.later: set[str] = set()
         self.bound: set[str] = set()
         self.stored: set[str] = set()
+        self.certain: set[str] = set()
         self.texts: list[str] = []
         self._scopes: list[set[str]] = []
         self._deferred = 0
+        self._perhaps = 0
+
+    def visit(self, node: ast.AST) -> None:
+        """Go through one node; what is bound inside of a branch is not certain to be bound."""
+        perhaps = isinstance(node, _PERHAPS)
+        self._perhaps += perhaps
+        super().visit(node)
+        self._perhaps -= perhaps
 
     def body(self, nodes: Iterable[ast.AST]) -> None:
         """Go through nodes one after the other."""
@@ -68,6 +87,8 @@ class _Walk(ast.NodeVisitor):
         else:
             self.bound.add(name)
             self.stored.add(name)
+            if not self._perhaps:
+                self.certain.add(name)
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):

@@ -82,13 +82,14 @@ class Space:
     def __init__(self, **names: object) -> None:
         self.names = dict(names)
         self.during = lambda _: None
+        self.status = "ok"
 
     def namespace(self):
         return self.names
 
     async def run(self, code, *, emit, timeout):
         self.during(code)
-        return Ran("ok", (), 1, 0.0)
+        return Ran(self.status, (), 1, 0.0)
 
     async def scratch(self, code, *, timeout):
         self.during(code)
@@ -131,11 +132,32 @@ async def test_what_the_run_bound_itself_is_no_input_but_what_it_only_looked_at_
     assert list(inputs.names) == ["x"]
 
 
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("x = risky()", "error"),
+        ("if False: x = 2", "ok"),
+        ("for x in []: pass", "ok"),
+        ("try: x = f()\nexcept E: 0", "ok"),
+    ],
+)
+async def test_a_name_whose_binding_did_not_happen_is_an_input_when_it_is_read(here, code, status):
+    space = Space(x=1, y=1)
+    space.status = status
+    inputs = take(space, here)
+    kernel = NotingKernel(space, inputs)
+    await kernel.run(code, emit=lambda _: None, timeout=None)
+    space.status = "ok"
+    await kernel.run("y = 1", emit=lambda _: None, timeout=None)  # bound, although to the same object
+    await kernel.run("x + y", emit=lambda _: None, timeout=None)
+    assert list(inputs.names) == ["x"]
+
+
 def test_a_function_brings_the_variables_that_it_uses(here):
     space: dict[str, object] = {"__name__": "__main__", "RATE": 2, "unused": 3}
     exec("def tax(x):\n    return helper(x)\ndef helper(x):\n    return [x * RATE for _ in x]", space)
     inputs = Inputs(lambda: space, here)
-    inputs.code("tax(1)", keeps=True)
+    inputs.code("tax(1)")
     assert set(inputs.names) == {"tax", "helper", "RATE"}
     space["RATE"] = 3
     assert differences(inputs.to_json(), space, here) == ["RATE changed: 2 then, 3 now"]
@@ -144,7 +166,7 @@ def test_a_function_brings_the_variables_that_it_uses(here):
 def test_two_thousand_variables_cost_nothing_unless_they_are_read(here):
     space = Space(**{f"v{n}": list(range(1_000)) for n in range(2_000)})
     inputs = take(space, here)
-    inputs.code("v7[0]", keeps=True)
+    inputs.code("v7[0]")
     assert list(inputs.names) == ["v7"]
 
 
@@ -286,7 +308,7 @@ def test_a_variable_that_names_a_file_brings_it(here):
     (here / "t.parquet").write_text("1")
     for path in ("t.parquet", Path("t.parquet")):
         inputs = Inputs(lambda path=path: {"path": path}, here)
-        inputs.code("pq.read_table(path)", keeps=True)
+        inputs.code("pq.read_table(path)")
         assert list(inputs.files) == ["t.parquet"]
 
 
