@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,8 @@ from tests.browser.desk import agent_notebook
 from tests.support.messages_server import calls, say
 
 if TYPE_CHECKING:
+    from playwright.async_api import Route
+
     from tests.browser.lab import Lab
     from tests.browser.page import Notebook
     from tests.support.messages_server import MessagesServer
@@ -113,6 +116,35 @@ async def test_a_tab_with_unsaved_changes_keeps_them_and_says_why_it_does_not_sh
         await no_dialogs(first, second)
         await second.page.locator(".nbagent-notice").get_by_text("Close").click()
         await expect(second.page.locator(".nbagent-notice")).to_have_count(0)
+
+
+async def test_what_is_typed_while_a_tab_loads_what_another_saved_stays(lab: Lab, server: MessagesServer) -> None:
+    """Row 74: a large file takes a while, and the person does not wait for it."""
+    async with agent_notebook(lab, server, TASK, "'below'") as desk:
+        first = desk.notebook
+        await first.save()
+        second = await first.second_tab()
+        asked, go = asyncio.Event(), asyncio.Event()
+
+        async def slowly(route: Route) -> None:
+            if route.request.method == "GET" and "content=1" in route.request.url:
+                asked.set()
+                await go.wait()
+            await route.continue_()
+
+        await second.page.route("**/api/contents/**", slowly)
+        server.push(calls("add_cell", source="one = 1"), say("One cell."))
+        await desk.start(AGENT)
+        async with asyncio.timeout(30):
+            await asked.wait()
+        await second.write(2, "'typed meanwhile'")
+        go.set()
+        await expect(second.page.locator(".nbagent-notice")).to_contain_text("changes that are not saved")
+        assert (await second.sources())[AGENT:] == [TASK, "'typed meanwhile'"]
+        assert await second.js("return panel().context.model.dirty")
+        await first.click(AGENT, "Approve")
+        await desk.done()
+        await no_dialogs(first, second)
 
 
 async def test_a_renamed_notebook_stays_the_same_one_in_mid_run_and_after(lab: Lab, server: MessagesServer) -> None:

@@ -10,6 +10,7 @@
  * @property {string} cell_type
  * @property {number | null} execution_count
  * @property {string} [executionState]
+ * @property {Signal} [changed]
  * @property {() => string} getId
  * @property {() => string} getSource
  * @property {(source: string) => void} setSource

@@ -4,10 +4,10 @@
  * is gone, and leaves no dead view behind when the kernel goes away. Nothing that the person has not saved is ever thrown
  * away. Must not know of the comm. Read `follower`.
  *
- * @import { DocumentContext, Json, Output } from "./bridge_cells.js"
+ * @import { DocumentContext, Json, Output, SharedCell, SharedNotebook } from "./bridge_cells.js"
  */
 
-import { replaceOutputs } from "./bridge_cells.js";
+import { replaceOutputs, writeSource } from "./bridge_cells.js";
 
 const GONE_MS = 100; // a cell that is moved or loaded anew is away for less
 const WIDGET = "application/vnd.jupyter.widget-view+json";
@@ -45,6 +45,43 @@ function atWork() {
 }
 
 /**
+ * Notes what is typed from now on, while the file is read; what is returned puts it back into the cells that came from the
+ * file, a cell that is not among them at the end, and says whether there was anything.
+ * @param {SharedNotebook} notebook @returns {() => boolean}
+ */
+function typing(notebook) {
+  /** @type {Map<string, {source: string, cell_type: string}>} */
+  const typed = new Map();
+  /** @type {Map<SharedCell, () => void>} */
+  const heard = new Map();
+  const listen = () => {
+    for (const cell of notebook.cells.filter((one) => !heard.has(one))) {
+      const [id, { cell_type }] = [cell.getId(), cell];
+      let before = cell.getSource();
+      const note = () => {
+        const source = notebook.cells.includes(cell) ? cell.getSource() : before; // outputs and metadata change too
+        if (source !== before) typed.set(id, { source, cell_type });
+        before = source;
+      };
+      heard.set(cell, note);
+      cell.changed?.connect(note);
+    }
+  };
+  listen();
+  notebook.changed?.connect(listen); // the person may add a cell and write in it
+  return () => {
+    notebook.changed?.disconnect(listen);
+    for (const [cell, note] of heard) cell.changed?.disconnect(note);
+    for (const [id, { source, cell_type }] of typed) {
+      const there = notebook.cells.find((cell) => cell.getId() === id);
+      if (!there) notebook.insertCell(notebook.cells.length, { id, cell_type, source, metadata: { trusted: true } });
+      else if (there.getSource() !== source) writeSource(there, source);
+    }
+    return typed.size > 0;
+  };
+}
+
+/**
  * Shows in this page what another one of the same notebook has saved: `follow` soon, but not while the person writes here;
  * `ready` gives what an operation must wait for, so that it is not done on what is about to be replaced.
  * @param {DocumentContext} context
@@ -58,8 +95,13 @@ export function follower(context) {
       due = false;
       if (context.isDisposed || context.model.collaborative || !context.revert) return; // there the tabs share one document
       if (context.model.dirty) return notice(UNSAVED);
+      const typed = typing(context.model.sharedModel);
       const frames = [...document.querySelectorAll(".jp-WindowedPanel-outer")].map((frame) => ({ frame, top: frame.scrollTop }));
-      await context.revert();
+      try {
+        await context.revert();
+      } finally {
+        if (typed()) notice(UNSAVED);
+      }
       requestAnimationFrame(() => frames.forEach(({ frame, top }) => (frame.scrollTop = top)));
     }
   };
