@@ -62,7 +62,8 @@ class Truth:
     """What is true of one cell: its text, and what undo must bring back.
 
     `text`: as it is now; `mine`: the text that the person (or the time before the run) has last given it, None for a cell
-    of the agent's that they never wrote in; `by_agent`: the agent wrote last. The same for runs: `number` and `my_number`.
+    of the agent's that they never wrote in; `by_agent`: the agent wrote last. The same for runs: `number` and `my_number`, with
+    `my_outputs` (as JSON). `agent_wrote`: the agent has edited it in this run.
     """
 
     text: str
@@ -70,8 +71,8 @@ class Truth:
     by_agent: bool = False
     number: int | None = None
     my_number: int | None = None
-    ran_by_agent: bool = False
-    deleted_by_agent: bool = False
+    my_outputs: str = "[]"
+    agent_wrote: bool = False
 
 
 class Interleaving(RuleBasedStateMachine):
@@ -101,8 +102,10 @@ class Interleaving(RuleBasedStateMachine):
         self.person_moved: set[str] = set()
         self.agent_moved: set[str] = set()
         for truth in self.truth.values():
-            truth.mine, truth.by_agent = truth.text, False
-            truth.my_number, truth.ran_by_agent = truth.number, False
+            truth.mine, truth.by_agent, truth.agent_wrote = truth.text, False, False
+            truth.my_number = truth.number
+        for cell in self.notebook.cells_:
+            self.truth[cell["id"]].my_outputs = json.dumps(cell.get("outputs"))
         self.gone: dict[str, Truth] = {}
 
     # ── what both need ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -138,7 +141,7 @@ class Interleaving(RuleBasedStateMachine):
         text = self.text()
         self.notebook.cells_.insert(place, raw(cell_id := f"p{self.texts}", text))
         self.order.insert(place, cell_id)
-        self.truth[cell_id] = Truth(text, text)
+        self.truth[cell_id] = Truth(text, text, my_outputs=json.dumps(self.raw(cell_id)["outputs"]))
 
     @precondition(lambda self: len(self.order) > 2)
     @rule(pick=PICK)
@@ -166,7 +169,7 @@ class Interleaving(RuleBasedStateMachine):
         self.counts += 1
         cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": f"person ran {cell_id}"}]
         cell["execution_count"] = truth.number = truth.my_number = self.counts
-        truth.ran_by_agent = False
+        truth.my_outputs = json.dumps(cell["outputs"])
 
     # ── the agent ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -189,7 +192,7 @@ class Interleaving(RuleBasedStateMachine):
             assert ids.index(new) > ids.index(beside)
             assert ids[ids.index(new) - 1] in {beside, *self.agent_made}
         self.order.insert(ids.index(new), new)
-        self.truth[new] = Truth(text, None, by_agent=True, number=len(self.kernel.ran) if run else None)
+        self.truth[new] = Truth(text, None, by_agent=True, agent_wrote=True, number=len(self.kernel.ran) if run else None)
         self.agent_made.add(new)
         self.read[new] = text
 
@@ -202,10 +205,10 @@ class Interleaving(RuleBasedStateMachine):
                 done(self.agent("edit_cell", cell=cell_id, source=text, run=run))
             return
         done(self.agent("edit_cell", cell=cell_id, source=text, run=run))
-        truth.text, truth.by_agent = text, True
+        truth.text, truth.by_agent, truth.agent_wrote = text, True, True
         self.read[cell_id] = text
         if run:
-            truth.number, truth.ran_by_agent = len(self.kernel.ran), True
+            truth.number = len(self.kernel.ran)
 
     @precondition(lambda self: len(self.order) > 1)
     @rule(pick=PICK)
@@ -216,7 +219,7 @@ class Interleaving(RuleBasedStateMachine):
                 done(self.agent("run_cell", cell=cell_id))
             return
         done(self.agent("run_cell", cell=cell_id))
-        truth.number, truth.ran_by_agent = len(self.kernel.ran), True
+        truth.number = len(self.kernel.ran)
 
     @precondition(lambda self: len(self.order) > 2)
     @rule(pick=PICK)
@@ -274,8 +277,10 @@ class Interleaving(RuleBasedStateMachine):
             if truth.mine is not None:
                 assert cells[cell_id]["source"] == truth.mine, "the person's text, and never another's"
                 number = cells[cell_id]["execution_count"]
-                left_alone = not truth.by_agent and number == numbers.get(cell_id, 0)  # they wrote last: it stays so
-                assert number == truth.my_number or left_alone
+                typed_over = truth.agent_wrote and not truth.by_agent  # they wrote after it: all of the cell stays
+                if not (typed_over and number == numbers.get(cell_id, 0)):
+                    assert number == truth.my_number, "its last run is the person's again"
+                    assert json.dumps(cells[cell_id]["outputs"]) == truth.my_outputs
         order = [cell["id"] for cell in self.notebook.cells_]
         moved = self.person_moved | self.agent_moved | set(self.gone) if self.person_moved else set()
         same = [i for i in self.first if i in cells and i not in moved]
