@@ -192,7 +192,9 @@ class Interleaving(RuleBasedStateMachine):
             assert ids.index(new) > ids.index(beside)
             assert ids[ids.index(new) - 1] in {beside, *self.agent_made}
         self.order.insert(ids.index(new), new)
-        self.truth[new] = Truth(text, None, by_agent=True, agent_wrote=True, number=len(self.kernel.ran) if run else None)
+        self.truth[new] = Truth(
+            text, None, by_agent=True, agent_wrote=True, number=len(self.kernel.ran) if run else None
+        )
         self.agent_made.add(new)
         self.read[new] = text
 
