@@ -1,20 +1,27 @@
 """The code cells above an agent's cell, now and at the end of an earlier run, and in words what differs.
 
-From the document where a page has it. Without one the kernel knows only what it executed: then every cell of then must
-have been executed, in that order. Read `here`, then `changes_above`.
+From the document where a page has it: their sources, and the texts that they show, for the model is told both. Without
+one the kernel knows only what it executed: then every cell of then must have been executed, in that order, and what they
+showed is not compared. Read `here`, then `changes_above`.
 """
 
 from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nbagent.core.errors import NotebookError
-from nbagent.core.ports import Cell, Notebook
+from nbagent.core.ports import Cell, Notebook, text_hash
 from nbagent.tools.cells import first_line, starts_agent
+
+OUTPUTS_TOLD = 30
+"""How many cells' outputs are compared: those right above (see conversation.py: as many are told to the model)."""
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,7 @@ class Here:
     above: tuple[str, ...]
     labels: tuple[str, ...]
     ids: frozenset[str] | None
+    above_ids: tuple[str, ...] = ()
 
     def missing(self, cells: Iterable[str]) -> list[str]:
         """Return which of `cells` are not in the notebook; [] where that is not known."""
@@ -61,7 +69,34 @@ async def here(shell: Any, notebook: Notebook | None) -> Here | None:
         tuple(cell.source.rstrip() for cell in above),
         tuple(_label(cell, place) for place, cell in enumerate(above, 1)),
         frozenset(cell.id for cell in cells),
+        tuple(cell.id for cell in above),
     )
+
+
+async def shown_above(notebook: Notebook | None, now: Here) -> tuple[str, ...]:
+    """Return for each cell above a hash of the text in its outputs, "" for an agent's; () where no page tells them.
+
+    Images are left out (they may differ by a pixel), and so are addresses, which differ in every kernel. Of many cells the
+    last ones count: more outputs are not told to the model either.
+    """
+    if notebook is None or not now.above_ids:
+        return ()
+    shown: list[str] = [""] * len(now.above_ids)
+    told = [place for place, source in enumerate(now.above) if not starts_agent(source)][-OUTPUTS_TOLD:]
+    try:
+        for place in told:
+            shown[place] = text_hash(_text_of(await notebook.read(now.above_ids[place])))
+    except NotebookError:
+        return ()
+    return tuple(shown)
+
+
+def _text_of(cell: Cell) -> str:
+    texts: list[str] = []
+    for output in cell.outputs:
+        said = output.get("text", output.get("evalue", (output.get("data") or {}).get("text/plain", "")))
+        texts.append("".join(map(str, said)) if isinstance(said, list) else str(said))
+    return _ADDRESS.sub("0x", "".join(texts))
 
 
 def _counts(cell: Cell) -> bool:
@@ -80,10 +115,15 @@ def _executed(shell: Any) -> Here:
     return Here("", tuple(source for _, source in ran), tuple(f"In[{number}]" for number, _ in ran), None)
 
 
-def changes_above(then: Sequence[str], now: Here) -> list[str]:
-    """Return in words how the code cells above differ from those of `then`; [] where they don't."""
+def changes_above(
+    then: Sequence[str], now: Here, shown_then: Sequence[str] = (), shown_now: Sequence[str] = ()
+) -> list[str]:
+    """Return in words how the code cells above, and what they show, differ from `then`; [] where they don't."""
     if now.ids is None:
         return _not_executed(then, now.above)
+    if list(then) == list(now.above):
+        pairs = zip(now.labels, shown_then, shown_now, strict=False)
+        return [f"the output of {label} above changed" for label, old, new in pairs if old and new and old != new]
     changes: list[str] = []
     matcher = difflib.SequenceMatcher(None, list(then), list(now.above), autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():

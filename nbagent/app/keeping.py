@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from nbagent.app.above import here
+from nbagent.app.above import here, shown_above
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.place import Place, View
@@ -81,6 +81,7 @@ class Keeper:
             at=FinishedRun.now(),
             model=self._model(),
             above=now.above,
+            shown=await shown_above(self._place.notebook, now),
             cells=tuple(cell for cell in ended.cells if now.ids is None or cell in now.ids),
             inputs=self._inputs.to_json(),
             events=tuple(_stored(event) for event in coalesce(self._events)),

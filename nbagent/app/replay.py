@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nbagent.app.above import Here, changes_above, here
+from nbagent.app.above import Here, changes_above, here, shown_above
 from nbagent.app.consent import before_run
 from nbagent.app.extension import Extension
 from nbagent.app.place import Place
@@ -91,7 +91,9 @@ async def offer(extension: Extension, place: Place, settings: Settings, asked: A
     if asked.again or settings.rerun == "live" or (now := await here(extension.shell, place.notebook)) is None:
         return None
     present = place.approver.present
-    found = _find(extension, asked, now, open_model(settings.model or DEFAULT_MODEL).name if present else "")
+    runs = list(RunStore(extension.folder).of_text(asked.key))
+    shown = await shown_above(place.notebook, now) if runs else ()
+    found = _find(extension, runs, now, shown, open_model(settings.model or DEFAULT_MODEL).name if present else "")
     if found is None:
         return None
     ask = settings.stale == "ask" if found.changes else settings.rerun == "ask"
@@ -110,10 +112,12 @@ def why_failed(stale: str) -> str:
     return f"{stale} --stale show goes on with it, --stale rerun asks the model again."
 
 
-def _find(extension: Extension, asked: Asked, now: Here, model: str) -> _Found | None:
-    """Return the finished run of this text whose inputs are as they were; else the newest of this cell; else None."""
+def _find(
+    extension: Extension, runs: Iterable[FinishedRun], now: Here, shown: Sequence[str], model: str
+) -> _Found | None:
+    """Return the one of `runs` whose inputs are as they were; else the newest of this cell; else None."""
     stale: _Found | None = None
-    for run in RunStore(extension.folder).of_text(asked.key):
+    for run in runs:
         events = _events(run)
         if events is None or not isinstance(ended := events[-1], RunEnded):
             continue
@@ -121,7 +125,7 @@ def _find(extension: Extension, asked: Asked, now: Here, model: str) -> _Found |
         if run.cells and len(gone) == len(run.cells):  # of another notebook, or of this one before it was made anew
             continue
         try:
-            changes = changes_above(run.above, now)
+            changes = changes_above(run.above, now, run.shown, shown)
             changes += [f"cells that it made are gone: {len(gone)}"] if gone else []
             changes += differences(run.inputs, extension.kernel.namespace(), extension.folder)
         except (KeyError, TypeError, ValueError, AttributeError):  # a damaged file is not there

@@ -39,7 +39,7 @@ BYTES = 64 * 1024 * 1024
 ALL_BYTES = 256 * 1024 * 1024
 """Bytes of all runs together; the oldest go first."""
 
-_LISTS: dict[str, type] = {"above": str, "cells": str, "events": dict}
+_LISTS: dict[str, type] = {"above": str, "shown": str, "cells": str, "events": dict}
 _KINDS: dict[str, type] = {
     "run": str, "text": str, "cell": str, "at": str, "model": str, "session": str, "inputs": dict, "first": int, "last": int,
 }  # fmt: skip
@@ -66,6 +66,7 @@ class FinishedRun:
     `run` is its id, `text` the `text_key` of its cell, `cell` the cell's id ("" where the place tells none), `at` when it ended (ISO
     8601, UTC), `above` the sources of the code cells above its cell when it ended, `cells` the ids of those that it made or ran, `inputs` what it read
     (`tools.inputs`), `events` all that it reported. It is messages `first` to `last` (exclusive) of session `session`.
+    `shown` are hashes of the texts that the cells above showed then, in their order; () where they are not known.
     """
 
     run: str
@@ -80,6 +81,7 @@ class FinishedRun:
     session: str = ""
     first: int = 0
     last: int = 0
+    shown: tuple[str, ...] = ()
 
     @classmethod
     def now(cls) -> str:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nbagent.app.above import Here, changes_above, here
+from nbagent.app.above import Here, changes_above, here, shown_above
 from nbagent.app.replay import Asked
 from nbagent.core.policy import Mode
 from nbagent.headless.memory import MemoryNotebook
@@ -72,6 +72,44 @@ async def test_only_code_cells_above_the_own_cell_count():
     found = await here(shell, notebook)
     assert found is not None and found.cell == "c4"
     assert found.above == ("%load_ext nbagent", "x = 1") and found.labels == ("code cell 1", "code cell 2")
+
+
+async def shown(*outputs: dict) -> tuple[str, ...]:
+    listed = cells("x = load()", "%%agent\nbefore", "%%agent\nhi")
+    listed[0]["outputs"] = list(outputs)
+    listed[1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": f"a record {len(outputs)}"}]
+    notebook = MemoryNotebook(listed, own_cell="c2")
+    now = await here(SimpleNamespace(kernel=object()), notebook)
+    assert now is not None
+    return await shown_above(notebook, now)
+
+
+def printed(text) -> dict:
+    return {"output_type": "stream", "name": "stdout", "text": text}
+
+
+async def test_what_the_cells_above_show_is_compared_for_the_model_was_told_it():
+    """An answer read from an output must not pass for current when that output has changed."""
+    then, now = await shown(printed("total 10")), await shown(printed("total 300"))
+    place = Here("a", ("x = load()", "%%agent\nbefore"), ("In[1]", "In[2]"), frozenset({"a"}))
+    assert changes_above(place.above, place, then, now) == ["the output of In[1] above changed"]
+    assert changes_above(place.above, place, then, then) == changes_above(place.above, place, (), now) == []
+    failed = await shown({"output_type": "error", "ename": "E", "evalue": "no such file", "traceback": []})
+    assert changes_above(place.above, place, then, failed) == ["the output of In[1] above changed"]
+
+
+async def test_addresses_images_and_the_shape_of_a_text_make_no_difference():
+    image = {
+        "output_type": "display_data",
+        "data": {"image/png": "AAAA", "text/plain": "<Figure at 0x7f00aa11bb22>"},
+        "metadata": {},
+    }
+    other = {
+        "output_type": "display_data",
+        "data": {"image/png": "BBBB", "text/plain": ["<Figure at 0x7f11cc22dd33>"]},
+        "metadata": {},
+    }
+    assert await shown(image) == await shown(other)
 
 
 async def test_in_a_terminal_there_is_no_cell_to_run_again():

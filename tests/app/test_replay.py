@@ -155,6 +155,23 @@ async def test_changed_data_fails_the_cell_with_what_changed_unless_told_otherwi
     assert play.requests == 0 and play.seen.startswith("There are 4 sales")
 
 
+async def test_an_answer_read_from_an_output_above_is_stale_when_that_output_has_changed(tmp_path, server):
+    """The model was told what the cells above show: no variable and no file of the run says so."""
+    play = Play(
+        tmp_path,
+        server,
+        "print('total', sum(map(int, open('sales.csv').read().split()[1:])))",
+        "%%agent\nWhat is the total?",
+    )
+    await play.run("The total is 10.")
+    again = await play.run()
+    assert "The total is 10." in json.dumps(again)
+    play.sales(100, 200)
+    with pytest.raises(CellExecutionError, match=r"STALE: the output of In\[2\] above changed"):
+        await play.run()
+    assert len(server.requests) == 1
+
+
 async def test_without_our_page_every_cell_above_must_have_been_run_as_it_was(tmp_path, server):
     """Plain nbclient tells no cell's id and no source: the kernel's history does; and our page takes what it kept."""
     play = Play(tmp_path, server, DATA, TASK)
