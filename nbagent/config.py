@@ -26,7 +26,9 @@ STALE = ("ask", "show", "rerun")
 _CHOICES = {"rerun": RERUN, "stale": STALE}
 _WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
 _LIMITS = ("max_turns", "budget", "budget_tokens", "timeout", "cell_timeout")
-_FROM_A_PROJECT = frozenset({"model", "mode", "preset", *_LIMITS, "system_append", "prompt", "rerun", "stale", "ask", "deny"})
+_FROM_A_PROJECT = frozenset(
+    {"model", "mode", "preset", *_LIMITS, "system_append", "prompt", "rerun", "stale", "ask", "deny"}
+)
 _ENVIRONMENT = "NBAGENT_"
 
 

@@ -119,7 +119,15 @@ def _shown_answer(shown: Shown) -> Answer:
 
 
 async def _kept_run(
-    extension: Extension, settings: Settings, place: Place, prompt: str, asked: Asked, *, more: str, stop: Stop, new: bool
+    extension: Extension,
+    settings: Settings,
+    place: Place,
+    prompt: str,
+    asked: Asked,
+    *,
+    more: str,
+    stop: Stop,
+    new: bool,
 ) -> RunEnded:
     """Run, and keep the run if it finishes, so that the cell can be run again for nothing."""
     keeper = Keeper(extension, place, asked)

@@ -115,7 +115,9 @@ class Conversation:
         cells = await notebook.cells()
         own = notebook.own_cell
         with_outputs = [c for c in self.memory.unknown(cells, own) if _has_outputs(c)]
-        newest = sorted(with_outputs, key=lambda c: c.number or 0)[-_OUTPUTS_READ:]  # what failed is among what ran last
+        newest = sorted(with_outputs, key=lambda c: c.number or 0)[
+            -_OUTPUTS_READ:
+        ]  # what failed is among what ran last
         read = [await notebook.read(c.id) for c in newest]
         self.seen.listing = list(cells)
         failed = {c.id: error for c in read if (error := error_of(c))}

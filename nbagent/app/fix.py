@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from nbagent.core.errors import NbagentError, NotebookError
 from nbagent.core.messages import clean, plain_text
-from nbagent.core.ports import Cell, Notebook, Output
+from nbagent.core.ports import Cell, Notebook
 from nbagent.jupyter.capture import safe_str
 from nbagent.tools.cellcode import split
-from nbagent.tools.cells import starts_agent
+from nbagent.tools.cells import error_output, starts_agent
 from nbagent.tools.details import details
 from nbagent.tools.results import clip, output_blocks
 from nbagent.tools.secrets import mask
@@ -119,18 +119,13 @@ async def failed_cell(notebook: Notebook) -> Cell | None:
     ran = sorted((cell for cell in code if cell.number is not None), key=lambda cell: -(cell.number or 0))
     for cell in [*above, *(cell for cell in ran if cell not in above)][:_LOOKED_AT]:
         found = await notebook.read(cell.id)
-        if _error_of(found) is not None:
+        if error_output(found) is not None:
             return found
     return None
 
 
-def _error_of(cell: Cell) -> Output | None:
-    """Return the last error among a cell's outputs (a figure may come after it)."""
-    return next((output for output in reversed(cell.outputs) if output.get("output_type") == "error"), None)
-
-
 def _of_cell(cell: Cell) -> Failure:
-    error = _error_of(cell) or {}
+    error = error_output(cell) or {}
     text = plain_text(output_blocks((error,)))
     return Failure(cell.id, cell.number, cell.source, str(error.get("ename")), str(error.get("evalue")), text)
 

@@ -43,7 +43,7 @@ _ENDED = {
     "max_turns": "turn limit",
     "budget": "budget",
     "timeout": "time limit",
-    "repeated_observation": "in circles",
+    "repeated_observation": "repeated itself",
     "denied": "denied",
     "interrupted": "stopped",
     "refusal": "refused",

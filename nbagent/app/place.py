@@ -110,7 +110,7 @@ async def _nothing(_: int) -> None:
     """On a terminal what was written stays."""
 
 
-STARTING = "nbagent looks who shows this notebook …"
+STARTING = "Looking for the page that shows this notebook …"
 """What a front end without widgets shows for as long as the hello takes."""
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nbagent.app.extension import Extension
     from nbagent.jupyter.refusals import Refusal
 
-NOTHING = "Nothing waits for a yes, and nothing was refused in the last run of this kernel."
+NOTHING = "No question is open, and no call was refused in the last run of this kernel."
 AGAIN = "Run the agent's cell again."
 
 
@@ -73,7 +73,8 @@ def _answer(extension: Extension, number: int, answered: Answered) -> str:
     if not isinstance(approver, PersonApprover) or not waiting:
         return ""
     if number > len(waiting):
-        raise ConfigError(f"There is no open question {number}: {len(waiting)} wait.")
+        count = "only one question is" if len(waiting) == 1 else f"only {len(waiting)} questions are"
+        raise ConfigError(f"There is no question {number}: {count} open.")
     asked = waiting[number - 1]
     if not approver.answer(asked.call_id, asked.hash, answered):
         return "It has its answer already."

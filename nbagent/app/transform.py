@@ -6,7 +6,10 @@ right cell, Run All keeps its order, and variables are touched on the main threa
 
 from __future__ import annotations
 
+import inspect
+
 MAGICS = ("agent",)
+_MAGIC_CALLS = frozenset({"run_line_magic", "run_cell_magic"})
 
 
 class Transform:
@@ -28,6 +31,8 @@ class Transform:
         if not code:
             return lines
         if all(_is_line(lines[i]) for i in code):
+            if _inside_magic():  # such as %time, which can't await what it runs
+                return lines
             return [_awaiting(line) if i in code else line for i, line in enumerate(lines)]
         first = code[0]
         text = lines[first].strip()
@@ -41,6 +46,16 @@ class Transform:
 def _is_line(line: str) -> bool:
     name = line.partition(" ")[0].strip()
     return name.startswith("%") and name[1:] in MAGICS and not line.rstrip().endswith("?")
+
+
+def _inside_magic() -> bool:
+    """Whether another magic has this code transformed, not the kernel a cell."""
+    frame = inspect.currentframe()  # nothing else tells who asks
+    while frame is not None:
+        if frame.f_code.co_name in _MAGIC_CALLS and frame.f_globals.get("__name__", "").startswith("IPython."):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _awaiting(line: str) -> str:

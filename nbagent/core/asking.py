@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from nbagent.core.calls import Ready, execute, settle
 from nbagent.core.endings import Ending
 from nbagent.core.errors import ToolError
-from nbagent.core.events import ApprovalAnswered, ApprovalAsked, CallEnded, Event, Reason, Status
+from nbagent.core.events import ApprovalAnswered, ApprovalAsked, CallEnded, CallStarted, Event, Reason, Status
 from nbagent.core.messages import Block
 from nbagent.core.policy import Decision
 from nbagent.core.ports import Answered, Approval
@@ -59,7 +59,7 @@ async def ask(run: Run, asked: Sequence[Asked], decide: Decide) -> AsyncGenerato
     approvals = [replace(_approval(run, item), group=group, of=len(asked)) for item in asked]
     for approval in approvals:
         yield run.event(ApprovalAsked, call_id=approval.call_id, approval=approval.to_json())
-    answers = list(zip(asked, await _answers(run, approvals), strict=True))
+    answers = [(item, _kept(item, given)) for item, given in zip(asked, await _answers(run, approvals), strict=True)]
     for item, answered in answers:
         if answered.approved and answered.rule:
             run.agent.gate.keep(answered.rule)
@@ -69,26 +69,44 @@ async def ask(run: Run, asked: Sequence[Asked], decide: Decide) -> AsyncGenerato
             approved=answered.approved, words=answered.words, rule=answered.rule, by=answered.by,
             edited=_edited(item, answered) is not None,
         )  # fmt: skip
-    failed = False
+    failed = ran_code = False
     for item, answered in answers:
         if run.stop.asked or (run.ending and answered.approved):
             return
-        async with aclosing(_one(run, item, answered, decide, failed=failed)) as events:
+        async with aclosing(_one(run, item, answered, decide, failed=failed, ran_code=ran_code)) as events:
             async for event in events:
                 failed = failed or (
                     isinstance(event, CallEnded) and answered.approved and event.status is not Status.OK
                 )
+                ran_code = ran_code or (isinstance(event, CallStarted) and item.runs)
                 yield event
 
 
 async def _answers(run: Run, approvals: Sequence[Approval]) -> list[Answered]:
-    if len(approvals) == 1:
-        return [await run.agent.approver.ask(approvals[0])]
-    return list(await asyncio.gather(*(run.agent.approver.ask(approval) for approval in approvals)))
+    """Put all questions side by side; where one ends with an error (an interrupt), the others are not put or waited for."""
+    tasks: list[asyncio.Task[Answered]] = []
+    try:
+        for approval in approvals:
+            tasks.append(asyncio.ensure_future(run.agent.approver.ask(approval)))
+            await asyncio.sleep(0)  # who types has answered after this: the next question is not put before that
+            if tasks[-1].done():
+                tasks[-1].result()
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _one(run: Run, item: Asked, answered: Answered, decide: Decide, *, failed: bool) -> AsyncGenerator[Event]:
-    """Do with one call what was answered about it."""
+def _kept(item: Asked, answered: Answered) -> Answered:
+    """Take a rule out of the answer where the text was changed: it was offered for what was shown."""
+    return answered if _edited(item, answered) is None else replace(answered, rule="")
+
+
+async def _one(
+    run: Run, item: Asked, answered: Answered, decide: Decide, *, failed: bool, ran_code: bool
+) -> AsyncGenerator[Event]:
+    """Do with one call what was answered about it; `failed` and `ran_code` tell of those of the card before it."""
     if not answered.approved:
         yield _denied(run, item.block, answered)
         return
@@ -101,9 +119,29 @@ async def _one(run: Run, item: Asked, answered: Answered, decide: Decide, *, fai
     if failed and item.runs:
         yield settle(run, item.block, Status.SKIPPED, _AFTER_FAILURE)
         return
+    if ran_code and edited is None and (why := await _forbidden(run, item, decide)):
+        yield settle(run, item.block, Status.DENIED, why)
+        return
     async with aclosing(execute(run, [item.ready])) as events:
         async for event in events:
             yield event
+
+
+async def _forbidden(run: Run, item: Asked, decide: Decide) -> str:
+    """Decide again about an approved call, after code has run; return why it may not run now, "" where it may.
+
+    What a person approved is not asked about twice; but nothing else may run than what they were shown.
+    """
+    decided = await decide(run, item.ready)
+    if isinstance(decided, str):
+        return decided
+    ready, decision = decided
+    if decision.action == "deny":
+        return f"After what ran before it, this is not allowed any more ({decision.rule}), so it did not run."
+    now, shown = ready.preview, item.ready.preview
+    if (now.kind, now.body, now.old) != (shown.kind, shown.body, shown.old):
+        return "What this is about is not as it was shown to the person any more, so it did not run. Look, then send it again."
+    return ""
 
 
 def _edited(item: Asked, answered: Answered) -> str | None:

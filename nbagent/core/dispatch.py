@@ -86,6 +86,14 @@ class _Waiting:
 async def _decide(run: Run, ready: Ready, block: Block, waiting: _Waiting) -> AsyncGenerator[Event]:
     """Decide about one call: it waits for its neighbours, is settled, or runs after those that wait."""
     decided = await _decided(run, ready)
+    if waiting.asking and (isinstance(decided, str) or decided[1].action != "ask"):
+        # it can't wait with them, so it runs after them: what they change may change what is decided
+        async with aclosing(waiting.flush(run)) as events:
+            async for event in events:
+                yield event
+        if run.stop.asked or run.ending:
+            return
+        decided = await _decided(run, ready)
     if isinstance(decided, str):
         yield settle(run, block, Status.ERROR, decided)
         return
@@ -94,7 +102,7 @@ async def _decide(run: Run, ready: Ready, block: Block, waiting: _Waiting) -> As
         CallDecided,
         call_id=ready.id, name=ready.tool.name, input=ready.shown, action=decision.action, rule=decision.rule,
     )  # fmt: skip
-    if decision.action == "allow" and decision.kind is Kind.READ and not waiting.asking:
+    if decision.action == "allow" and decision.kind is Kind.READ:
         waiting.looking.append(ready)
         return
     if decision.action == "ask":

@@ -35,7 +35,7 @@ class Kind(StrEnum):
     LONG_RUN = "run a cell whose last run took long"
     KEPT = "run a cell that is marked “don't rerun”"
     RISKY_CODE = "run code that shells out, deletes, installs or goes to the network"
-    PROTECTED = "touch a protected path or end the kernel"
+    PROTECTED = "touch a protected path, end the kernel or answer nbagent's own questions"
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,8 @@ class PersonApprover:
             return False
         self._answered_at = now
         kept = answered if answered.approved else replace(answered, rule="", edited=None)
+        if kept.edited not in {None, item.approval.preview.body}:
+            kept = replace(kept, rule="")  # it was offered for what was shown
         return self._resolve(item.future, kept)
 
     def answer_question(self, question_id: str, text: str) -> bool:
@@ -210,9 +212,11 @@ def card(approval: Approval) -> list[str]:
     """Return the lines that ask about a call on a surface of plain text: all that will happen, nothing cut."""
     lines = ["", f"{visible_plain(approval.title)}  [{visible_plain(approval.tool)}]", visible_plain(approval.why)]
     preview = approval.preview
-    if preview.kind == "diff":
-        lines += [f"│ {line}" for line in unified(preview.old, preview.body, carets=True)]
+    if preview.kind == "diff" and preview.old != preview.body:
+        whole = preview.old.count("\n") + preview.body.count("\n") + 2  # all of it may run: no line is left out
+        lines += [f"│ {line}" for line in unified(preview.old, preview.body, carets=True, context=whole)]
     elif preview.kind != "none":
+        lines += ["│ (no change)"] if preview.kind == "diff" else []
         lines += _bordered(preview.body, "│ ")
     else:
         lines += [f"│ {visible_plain(key)} = {visible_plain(repr(value))}" for key, value in approval.input.items()]

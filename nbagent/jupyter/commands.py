@@ -10,10 +10,16 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
+import threading
+import time
 from typing import IO, Any
+
+_LOOK = 0.05  # seconds between two looks whether the shell has ended while something else holds its output
+_REST = 0.2  # seconds for which the output of what it left in the background is still shown
 
 
 def run_command(shell: Any, command: str) -> None:
@@ -32,23 +38,30 @@ def run_command(shell: Any, command: str) -> None:
 
 
 def run_shell(command: str | bytes) -> int:
-    """Run a shell line, output live through sys.stdout, and return its exit code (minus the signal that ended it)."""
-    with subprocess.Popen(  # noqa: S602  (a shell line is a shell line)
+    """Run a shell line, output live through sys.stdout, and return its exit code (minus the signal that ended it).
+
+    What it left in the background keeps running and is not waited for; what that prints later is not shown.
+    """
+    process = subprocess.Popen(  # noqa: S602  (a shell line is a shell line)
         command,
         shell=True,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-    ) as process:
-        try:
-            if process.stdout is not None:
-                _copy(process.stdout)
-            code = process.wait()
-        finally:
-            if process.poll() is None:  # stopped in the middle: nothing that it started may outlive it
-                _end_group(process)
-    return code
+    )
+    assert process.stdout is not None
+    held = False
+    try:
+        held = _copy(process.stdout, process)
+        return process.wait()
+    finally:
+        if process.poll() is None:  # stopped in the middle: nothing that it started may outlive it
+            _end_group(process)
+        if held:
+            threading.Thread(target=_swallow, args=(process.stdout,), name="nbagent-background", daemon=True).start()
+        else:
+            process.stdout.close()
 
 
 def os_system(command: str | bytes) -> int:
@@ -59,11 +72,38 @@ def os_system(command: str | bytes) -> int:
     return -code if code < 0 else code << 8
 
 
-def _copy(pipe: IO[bytes]) -> None:
+def _copy(pipe: IO[bytes], process: subprocess.Popen[bytes]) -> bool:
+    """Copy output until the shell has ended and nothing more comes; return whether a background process holds the pipe."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    while piece := os.read(pipe.fileno(), 65_536):
+    last = float("inf")  # when to stop copying from a background process that prints all the time
+    held = False
+    while not (held := not _readable(pipe, process) or time.monotonic() > last):
+        if not (piece := os.read(pipe.fileno(), 65_536)):
+            break
         sys.stdout.write(decoder.decode(piece))
+        if last == float("inf") and process.poll() is not None:
+            last = time.monotonic() + _REST
     sys.stdout.write(decoder.decode(b"", final=True))
+    return held
+
+
+def _readable(pipe: IO[bytes], process: subprocess.Popen[bytes]) -> bool:
+    """Wait for output or its end; False where the shell has ended and the pipe is quiet."""
+    if os.name != "posix":  # pipes can't be waited for there: what is in the background is waited for too
+        return True
+    while True:
+        ended = process.poll() is not None
+        if select.select([pipe], [], [], 0 if ended else _LOOK)[0]:
+            return True
+        if ended:
+            return False
+
+
+def _swallow(pipe: IO[bytes]) -> None:
+    """Read on, so that a process in the background does not end at a closed pipe when it prints."""
+    with pipe:
+        while os.read(pipe.fileno(), 65_536):
+            pass
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

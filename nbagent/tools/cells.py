@@ -73,13 +73,20 @@ def describe_outputs(outputs: Iterable[Output], limit: int = 200) -> list[str]:
     return [_describe(output, limit) for output in outputs]
 
 
-def error_of(cell: Cell) -> str:
-    """Return the error with which a cell (read with its outputs) ended, e.g. "KeyError: 'x'"; "" where it did not.
+def error_output(cell: Cell) -> Output | None:
+    """Return the last error among the outputs of a cell (a figure may come after it), None where it did not fail.
 
     Old outputs of a cell that was edited since say nothing of what it is now.
     """
-    found = next((o for o in reversed(cell.outputs) if o.get("output_type") == "error"), None)
-    if found is None or is_stale(cell):
+    if is_stale(cell):
+        return None
+    return next((output for output in reversed(cell.outputs) if output.get("output_type") == "error"), None)
+
+
+def error_of(cell: Cell) -> str:
+    """Return the error with which a cell (read with its outputs) ended, e.g. "KeyError: 'x'"; "" where it did not."""
+    found = error_output(cell)
+    if found is None:
         return ""
     value = first_line(_text(found.get("evalue")), 200) if found.get("evalue") else ""
     return f"{found.get('ename')}: {value}" if value else str(found.get("ename"))

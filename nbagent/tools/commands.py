@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from nbagent.tools.known import GAP
 from nbagent.tools.signs import (
+    ANSWERS,
     DELETES,
     EXITS,
     INSTALL_LOOKS,
@@ -34,7 +35,8 @@ WORDS = {
     INSTALLS: "installs packages",
     UNSEEN: "runs code not shown",
     NATIVE: "calls native code",
-    EXITS: "ends the kernel",
+    EXITS: EXITS,
+    ANSWERS: ANSWERS,
 }
 """Each label of a risk as what the code would do."""
 

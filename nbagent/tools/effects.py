@@ -16,6 +16,10 @@ from nbagent.tools import cellcode
 from nbagent.tools.dotted import Dotted
 from nbagent.tools.foresee import LONGEST, Foresight, look_at, told
 from nbagent.tools.signs import (
+    ANSWER_MAGIC,
+    ANSWER_NAMES,
+    ANSWER_TEXT,
+    ANSWERS,
     ANY_OWNER,
     ASSUMED,
     DOUBTFUL,
@@ -32,6 +36,7 @@ from nbagent.tools.signs import (
     ORDER,
     READER,
     ROUGH,
+    RUNS_MAGIC,
     SHELL,
     SHELL_KILL,
     SHELL_MAGICS,
@@ -57,14 +62,15 @@ def effects(code: str, namespace: Mapping[str, object] | None = None) -> frozens
 def _effects(code: str, namespace: Mapping[str, object] | None, look: Foresight) -> frozenset[str]:
     if len(code) > LONGEST:
         rough = {label for pattern, label in ROUGH if pattern.search(code)}
-        return frozenset({UNSEEN, *rough, *({EXITS} if EXIT_TEXT.search(code) else ())})
+        rough |= {label for pattern, label in ((EXIT_TEXT, EXITS), (ANSWER_TEXT, ANSWERS)) if pattern.search(code)}
+        return frozenset({UNSEEN, *rough})
     return frozenset({*look.risks, *_Look(namespace).cell(code), *({EXITS} if exits_kernel(code) else ())})
 
 
 def kind_of(code: str, otherwise: Kind, namespace: Mapping[str, object] | None = None) -> Kind:
     """Return the row of the policy table for running `code`: `otherwise` where its look raises no question."""
     found = effects(code, namespace)
-    return Kind.PROTECTED if EXITS in found else Kind.RISKY_CODE if found else otherwise
+    return Kind.PROTECTED if found & {EXITS, ANSWERS} else Kind.RISKY_CODE if found else otherwise
 
 
 def in_words(found: Iterable[str]) -> str:
@@ -150,7 +156,7 @@ class _Look:
         if parts.tree is not None:
             found |= self._tree(parts.tree)
         elif parts.shell or parts.magics:  # IPython may well read what this look could not
-            found |= {label for pattern, label in ROUGH if pattern.search(code)}
+            found |= {label for pattern, label in (*ROUGH, (ANSWER_TEXT, ANSWERS)) if pattern.search(code)}
         return found
 
     def _magic(self, name: str, rest: str) -> set[str]:
@@ -160,8 +166,12 @@ class _Look:
             return {SHELL, *of_command(f"{name} {rest}")}
         if name in UNSEEN_MAGICS:
             return {UNSEEN, NETWORK} if URL.search(rest) else {UNSEEN}
+        if name == "agent":
+            return {ANSWERS}
         if name == "pastebin":
             return {NETWORK}
+        if ANSWER_MAGIC.match(rest.strip()) and rest.strip().startswith("%"):  # %time %agent allow
+            return {ANSWERS}
         return self._inner(cellcode.python_of(rest))
 
     def _inner(self, code: str) -> set[str]:
@@ -172,6 +182,8 @@ class _Look:
         found: set[str] = set()
         harmless: set[int] = set()
         for node in ast.walk(tree):  # a call comes before its function
+            if _answers(node, names):
+                found.add(ANSWERS)
             if isinstance(node, ast.Import | ast.ImportFrom):
                 found |= _of_import(node)
             elif isinstance(node, ast.Call):
@@ -208,6 +220,18 @@ class _Look:
         if READER.search(name) and any(URL.match(names.text(argument) or "") for argument in given):
             found.add(NETWORK)
         return found
+
+
+def _answers(node: ast.AST, names: Dotted) -> bool:
+    """Whether it names what could answer in the person's place; also as a text, as getattr takes it."""
+    if isinstance(node, ast.Attribute):
+        return ANSWER_NAMES.fullmatch(node.attr) is not None
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and ANSWER_NAMES.fullmatch(node.value) is not None
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else names.of(node.func).rpartition(".")[2]
+    return called in RUNS_MAGIC and ANSWER_MAGIC.match(names.text(node.args[0]) or "") is not None
 
 
 def _is_harmless(node: ast.Call, names: Dotted) -> bool:

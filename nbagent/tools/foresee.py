@@ -20,6 +20,7 @@ from nbagent.tools.syntax import flat
 
 _FIRST = (
     "ends",
+    "answers",
     "clears",
     "deletes",
     "moves",

@@ -14,7 +14,8 @@ INSTALLS = "installs packages"
 UNSEEN = "runs code not shown"
 NATIVE = "native code"
 EXITS = "ends the kernel"
-ORDER = (EXITS, DELETES, SHELL, INSTALLS, NETWORK, UNSEEN, NATIVE)
+ANSWERS = "answers nbagent's own questions"
+ORDER = (EXITS, ANSWERS, DELETES, SHELL, INSTALLS, NETWORK, UNSEEN, NATIVE)
 
 # ── what ends the kernel ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -37,11 +38,23 @@ EXIT_TEXT = re.compile(
     re.MULTILINE,
 )
 
+# ── what could answer in the person's place: nbagent's magics and state, a button's handlers, messages to the kernel ──
+
+ANSWER_NAMES = re.compile(r"_nbagent_extension|_click|_?handle_(?:\w+_)?msg|comm_msg|comm_manager|magics_manager")
+ANSWER_MAGIC = re.compile(r"%{0,2}agent\b")
+RUNS_MAGIC = frozenset(
+    {"run_line_magic", "run_cell_magic", "magic", "find_magic", "find_line_magic", "find_cell_magic"}
+)
+ANSWER_TEXT = re.compile(
+    rf"\b(?:{ANSWER_NAMES.pattern})\b|magic\s*\(\s*['\"]%{{0,2}}agent\b|^\s*%agent\b", re.MULTILINE
+)
+
 # ── what shells out, deletes, installs, goes to the network ──────────────────────────────────────────────────────────
 
 MODULES: dict[str, str] = {
     **dict.fromkeys(("subprocess", "pty", "pexpect", "plumbum", "asyncio.subprocess"), SHELL),
     **dict.fromkeys(("send2trash",), DELETES),
+    **dict.fromkeys(("nbagent.app", "nbagent.jupyter", "comm", "ipykernel.comm", "jupyter_client"), ANSWERS),
     **dict.fromkeys(("pip", "ensurepip", "micropip", "piplite", "conda.cli"), INSTALLS),
     **dict.fromkeys(("runpy", "code"), UNSEEN),
     **dict.fromkeys(("ctypes", "cffi"), NATIVE),

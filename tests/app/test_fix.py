@@ -14,6 +14,7 @@ from traitlets.config import Config
 
 from nbagent.app.fix import Failure, NothingFailed, find, last_error, loaded, task, values_of
 from nbagent.headless.memory import MemoryNotebook
+from nbagent.tools.marks import as_stale
 from tests.failures.room import Room
 from tests.places.front_end import front_end
 from tests.support.messages_server import MessagesServer, Reply, call, calls
@@ -71,6 +72,12 @@ def notebook(*cells: tuple[str, int | None, bool], own: int | None = None) -> Me
 )
 async def test_the_cell_right_above_is_meant_if_it_failed_else_the_one_that_failed_last(cells, own, expected, shell):
     assert (await find(notebook(*cells, own=own), shell)).id == expected
+
+
+async def test_the_old_error_of_a_cell_that_was_edited_since_is_not_meant(shell):
+    cells = notebook(("a", 1, True), ("b", 2, True))
+    await cells.set_outputs("c1", as_stale((error(),)), 2)
+    assert (await find(cells, shell)).id == "c0"
 
 
 async def test_where_nothing_failed_one_sentence_says_so(shell):

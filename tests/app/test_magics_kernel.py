@@ -218,6 +218,31 @@ async def test_the_stop_subcommand_ends_a_run_from_code_beside_it(tmp_path):
         server.assert_clean()
 
 
+INSIDE = """
+import threading
+kept = []
+def allow():
+    try:
+        get_ipython().run_line_magic("agent", "status")
+        kept.append("done")
+    except Exception as error:
+        kept.append(str(error))
+thread = threading.Thread(target=allow, name="subshell-1")
+thread.start(); thread.join()
+"""
+
+
+async def test_lines_inside_other_magics_work_and_those_of_other_threads_are_refused(tmp_path):
+    """Row 111: what code starts beside the run can't answer for the person."""
+    with MessagesServer() as server:
+        async with Room(tmp_path, server) as room:
+            for line in ("%time %agent status", "%%time\n%agent status", "%agent status"):
+                (await room.cell(line)).says("claude-sonnet-5-5", "running  no")
+            await room.cell(INSIDE)
+            assert await room.value("kept") == ["An agent's code can't use %agent or %%agent: they are for people."]
+        server.assert_clean()
+
+
 async def test_a_bug_of_ours_is_one_sentence_and_its_traceback_is_kept(tmp_path):
     """A tool whose title fails costs its call; a failure that no part expects fails the cell with a sentence."""
     bug = REGISTER.replace("@nbagent.tool", "@nbagent.tool(title=lambda given: given['nothing'])")

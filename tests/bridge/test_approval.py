@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -249,6 +250,25 @@ async def test_the_card_shows_exactly_what_will_run_with_hidden_characters_visib
     assert "│ ok = 1\n│ ⟨U+001B⟩[2Jevil⟨U+202E⟩()⟨U+000D⟩#⟨U+200B⟩" in text
     assert "every call of run_cell from now on, whatever it is given (this session)\n    run_cell" in text
     assert "a.ipynb" in text
+
+
+async def test_a_typed_card_shows_every_line_that_runs_also_those_that_stay():
+    approver, shown = typed("n", "n")
+    lines = [f"x{n} = {n}" for n in range(40)]
+    old = "\n".join([*lines, "last = 1"])
+    await approver.ask(replace(approval(), preview=Preview("diff", "\n".join([*lines, "last = 2"]), old=old)))
+    assert all(f"x{n} = {n}" in shown[0] for n in range(40))
+    await approver.ask(replace(approval(), preview=Preview("diff", old, old=old)))
+    assert all("\n".join(shown).count(f"x{n} = {n}\n") == 2 for n in range(40)), "nothing changes, all of it may run"
+
+
+async def test_a_rule_is_dropped_where_the_text_was_changed(person, clock):
+    question = approval(editable=True)
+    for edited, rule in (("x = 2", ""), ("x = 1", "run_cell")):
+        (task,) = await asked(person, question)
+        clock.now += 1
+        assert person.answer("call-1", question.hash, Answered(approved=True, rule="run_cell", edited=edited))
+        assert await task == Answered(approved=True, rule=rule, edited=edited)
 
 
 async def test_a_typed_number_chooses():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbagent.core.errors import Interrupted, ToolError
-from nbagent.core.events import ApprovalAnswered, ApprovalAsked, CallEnded, CallStarted, RunEnded
+from nbagent.core.events import ApprovalAnswered, ApprovalAsked, CallDecided, CallEnded, CallStarted, RunEnded
 from nbagent.core.policy import Mode
 from nbagent.core.ports import Answered, Preview
 from nbagent.core.run import Stop
@@ -102,6 +102,110 @@ async def test_two_changes_of_one_thing_are_asked_one_after_the_other():
     ran = await play([put("a"), put("b"), put("a", "y")], "Done.", person=Person(True, True, True), rig=Notes())
     assert [of for _, of in groups(ran)] == [2, 2, 1]
     assert ran.rig.ran == ["put a=x", "put b=x", "put a=y"]
+
+
+class Learning(Notes):
+    """`risky` runs code: after the code "turn" it is risky code, after "swap" it shows something else."""
+
+    def tools(self) -> Toolset:
+        ran = self.ran
+
+        def kind(_given: dict) -> Kind:
+            return Kind.RISKY_CODE if "run turn" in ran else Kind.RUN_CELL
+
+        def body(given: dict) -> Preview:
+            return Preview("code", given["text"], old=str("run swap" in ran))
+
+        @tool(kind=kind, target=lambda _: "", amend="text", exact=True, preview=body)
+        async def risky(_call: Call, text: str) -> str:
+            """Run code that may be risky by then."""
+            ran.append(f"run {text}")
+            return "ran"
+
+        return Toolset([*Notes.tools(self).values(), risky])
+
+
+async def test_what_a_rule_allows_is_decided_after_what_was_asked_before_it_has_run():
+    calls = [call("runs", text="turn"), call("risky", text="go()")]
+    person = Person(True, Answered(approved=False, words="no"))
+    ran = await play(calls, "Done.", person=person, rig=Learning(), rules=["allow risky"])
+    assert [approval.tool for approval in person.asked] == ["runs", "risky"]
+    assert ran.rig.ran == ["run turn"]
+    assert [(e.name, str(e.action)) for e in ran.of(CallDecided)] == [("runs", "ask"), ("risky", "ask")]
+
+
+async def test_a_deny_still_denies_what_was_approved_in_the_same_card_once_code_has_run():
+    """In the mode plan scratch code is asked about, and code that shells out is denied."""
+
+    class Plan(Learning):
+        def tools(self) -> Toolset:
+            ran = self.ran
+
+            @tool(kind=lambda _: Kind.RISKY_CODE if ran else Kind.SCRATCH, target=lambda _: "", exact=True)
+            async def scratch(_call: Call, text: str) -> str:
+                """Run scratch code."""
+                ran.append(text)
+                return "ran"
+
+            return Toolset([scratch])
+
+    person = Person(True, True)
+    calls = [call("scratch", text="go = os.system"), call("scratch", text="go('rm')")]
+    ran = await play(calls, "Done.", person=person, rig=Plan(), mode=Mode.PLAN)
+    assert {e.approval["of"] for e in ran.of(ApprovalAsked)} == {2}
+    assert ran.rig.ran == ["go = os.system"]
+    assert "not allowed any more" in ran.result_texts()[1]
+
+
+async def test_what_was_approved_is_not_asked_again_and_what_is_not_as_it_was_shown_does_not_run():
+    person = Person(True, True)
+    ran = await play([call("risky", text="turn"), call("risky", text="x")], "Done.", person=person, rig=Learning())
+    assert ran.rig.ran == ["run turn", "run x"]
+    assert len(person.asked) == 2
+    person = Person(True, True)
+    ran = await play([call("risky", text="swap"), call("risky", text="x")], "Done.", person=person, rig=Learning())
+    assert ran.rig.ran == ["run swap"]
+    assert "not as it was shown" in ran.result_texts()[1]
+
+
+class AtTheKeyboard(Person):
+    """Answers at once, or presses Ctrl-C."""
+
+    async def ask(self, approval):
+        answered = await super().ask(approval)
+        if answered.words == "^C":
+            raise Interrupted
+        return answered
+
+
+async def test_an_interrupt_at_the_first_question_of_a_card_puts_none_of_the_others():
+    person = AtTheKeyboard(Answered(approved=False, words="^C"), True, True)
+    ran = await play([put("a"), put("b"), put("c")], person=person, rig=Notes())
+    assert len(person.asked) == 1
+    assert (ran.rig.ran, ran.end.reason) == ([], "interrupted")
+
+
+async def test_questions_of_one_card_are_open_side_by_side():
+    class Buttons(Person):
+        everything = asyncio.Event()
+
+        async def ask(self, approval):
+            self.asked.append(approval)
+            if len(self.asked) == 3:
+                self.everything.set()
+            await asyncio.wait_for(self.everything.wait(), 5)
+            return Answered(approved=True)
+
+    ran = await play([put("a"), put("b"), put("c")], "Done.", person=Buttons(), rig=Notes())
+    assert ran.rig.ran == ["put a=x", "put b=x", "put c=x"]
+
+
+async def test_no_rule_is_kept_for_a_text_that_the_person_changed():
+    """It was offered for what was shown."""
+    person = Person(Answered(approved=True, rule="put", edited="mine"), True)
+    ran = await play([put("a")], [put("b")], "Done.", person=person, rig=Notes())
+    assert len(person.asked) == 2
+    assert [e.rule for e in ran.of(ApprovalAnswered)] == ["", ""]
 
 
 async def test_a_look_in_between_sees_what_came_before_it():

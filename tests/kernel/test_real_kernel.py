@@ -313,6 +313,24 @@ def test_nothing_that_reads_waits_for_a_person(real_kernel: RealKernel, code: st
     assert (ran["status"], stream(ran).strip()) == ("ok", said)
 
 
+def test_a_command_in_the_background_is_not_waited_for_and_goes_on(real_kernel: RealKernel, tmp_path: Path) -> None:
+    """Row 45: as with `os.system` itself. It prints before and after the shell ends, and does not end at that."""
+    go, done = tmp_path / "go", tmp_path / "done"
+    loop = f"(echo first; until [ -e {go} ]; do sleep 0.01; done; echo later; echo later; touch {done}) & echo shell"
+    ran = real_kernel.agent(f"import os; print(os.system({loop!r}))", limit=20)
+    assert (ran["status"], sorted(stream(ran).split())) == ("ok", ["0", "first", "shell"])
+    assert ran["seconds"] < 5
+    go.touch()
+    wait = f"while not os.path.exists({str(done)!r}): time.sleep(0.01)"
+    assert real_kernel.agent(f"import os, time\n{wait}", limit=20)["status"] == "ok"
+
+
+def test_a_background_command_that_prints_all_the_time_does_not_hold_the_cell(real_kernel: RealKernel) -> None:
+    ran = real_kernel.agent("import os; os.system('echo $$; (sleep 0.1; yes) &')", limit=20)
+    real_kernel.run(f"import os; os.killpg({int(stream(ran).split()[0])}, 9)")
+    assert ran["status"] == "ok" and ran["seconds"] < 5
+
+
 def _group_of(stat: Path) -> int:
     try:
         state, _, group, *_ = stat.read_text().rpartition(")")[2].split()

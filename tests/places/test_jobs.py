@@ -35,7 +35,7 @@ async def test_a_refused_call_can_be_allowed_for_the_next_run_by_who_has_read_it
     with MessagesServer() as server:
         async with front_end(tmp_path, server) as client:
             for early in ("%agent allow", "%agent allow 1", "%agent allow 1 0000", "%agent deny"):
-                assert "Nothing waits" in (await client.cell(early)).text
+                assert "No question is open" in (await client.cell(early)).text
             server.push(calls("run_python", code=HOLDS), calls("run_python", code="40 + 2"), "I was not allowed to.")
             cell = await client.cell("%%agent\ngo")
             assert cell.reply["status"] == "ok", "the run could finish, so the cell does not fail"
@@ -63,7 +63,7 @@ async def test_a_refused_call_can_be_allowed_for_the_next_run_by_who_has_read_it
             for _ in range(3):
                 await client.cell("%agent allow 1 zzzz")
             [one, *_] = re.findall(r"%agent allow \d \w+", cell.text)
-            assert "Nothing waits" in (await client.cell(one)).text, "who guesses can allow nothing any more"
+            assert "No question is open" in (await client.cell(one)).text, "who guesses can allow nothing any more"
 
             server.push(calls("run_python", code=HOLDS), "No.")
             await client.cell("%%agent --new\nonce more")

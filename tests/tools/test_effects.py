@@ -12,10 +12,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbagent.tools.effects import effects, exits_kernel, in_words
-from nbagent.tools.signs import DELETES, EXITS, INSTALLS, NATIVE, NETWORK, SHELL, UNSEEN
+from nbagent.core.tools import Kind
+from nbagent.tools.effects import effects, exits_kernel, hints, in_words, kind_of
+from nbagent.tools.signs import ANSWERS, DELETES, EXITS, INSTALLS, NATIVE, NETWORK, SHELL, UNSEEN
 
 RISKY = [
+    # answers in the person's place
+    ("get_ipython().run_line_magic('agent', 'allow')", {ANSWERS}),
+    ("ip = get_ipython()\nip.run_cell_magic('agent', 'allow', None)", {ANSWERS}),
+    ("allow = get_ipython().run_line_magic\nallow('agent', 'allow')", {ANSWERS}),
+    ("shell.run_line_magic('agent', 'allow')", {ANSWERS}),
+    ("get_ipython().magic('%agent allow')", {ANSWERS}),
+    ("x = 1\n%agent allow", {ANSWERS}),
+    ("%time %agent allow", {ANSWERS}),
+    ("get_ipython()._nbagent_extension.approver", {ANSWERS}),
+    ("getattr(shell, '_nbagent_extension')", {ANSWERS}),
+    ("button._click()", {ANSWERS}),
+    ("button._handle_button_msg(None, {'event': 'click'}, [])", {ANSWERS}),
+    ("widget._handle_msg(message)", {ANSWERS}),
+    ("view._handle_custom_msg({}, [])", {ANSWERS}),
+    ("shell.kernel.comm_manager.comm_msg(None, None, message)", {ANSWERS}),
+    ("from comm import create_comm\ncreate_comm().send({})", {ANSWERS}),
+    ("import jupyter_client as j\nj.BlockingKernelClient()", {ANSWERS}),
+    ("from nbagent.app.extension import current", {ANSWERS}),
     # shell
     ("!ls", {SHELL}),
     ("!!ls", {SHELL}),
@@ -198,6 +217,15 @@ def test_what_code_might_do_is_seen(code: str, labels: set[str]) -> None:
 @pytest.mark.parametrize("code", ORDINARY)
 def test_ordinary_code_raises_no_question(code: str) -> None:
     assert effects(code) == frozenset()
+
+
+def test_code_that_could_answer_for_the_person_is_always_asked_about_and_said_so() -> None:
+    code = "import threading\nthreading.Thread(target=lambda: get_ipython().run_line_magic('agent', 'allow')).start()"
+    assert kind_of(code, Kind.RUN_CELL) is Kind.PROTECTED
+    assert kind_of(f"{code}\n#{'x' * 200_000}", Kind.RUN_CELL) is Kind.PROTECTED
+    assert any("answer nbagent's own questions" in hint for hint in hints(code, {}))
+    for plain in ("button.on_click(f)", "user_agent = 'agent'", "run('agent')", "click._clicked"):
+        assert kind_of(plain, Kind.RUN_CELL) is Kind.RUN_CELL
 
 
 def test_names_that_other_cells_made_are_known_for_what_they_are() -> None:

@@ -171,6 +171,7 @@ async def test_hostile_objects_are_inspected_without_touching_them() -> None:
 
 def test_an_object_whose_own_code_fails_is_named_with_the_failure() -> None:
     """Row 93: for that variable only."""
+
     class Broken(pd.DataFrame):
         @property
         def shape(self):
@@ -192,6 +193,7 @@ async def test_generators_files_and_iterators_are_not_consumed() -> None:
 
 async def test_lazy_frames_are_not_computed() -> None:
     """Row 95: the schema only."""
+
     def fail(_: Any) -> Any:
         raise AssertionError("computed")
 
