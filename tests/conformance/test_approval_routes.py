@@ -65,6 +65,8 @@ class Person:
 
     async def _click(self, click: str, times: int = 1, first: bool = False, rests: str = "", **do: Any) -> None:
         other = await self._front.button(do.pop("and")) if "and" in do else ""
+        if rests:
+            await self._front.button(rests)  # what wakes later than the clicked one has not rested yet
         self._last = await self._front.click(click, first=first, **do)
         for _ in range(times - 1):
             self._front.press(self._last)
