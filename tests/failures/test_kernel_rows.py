@@ -259,7 +259,10 @@ async def test_code_of_the_agents_never_starts_an_agent(tmp_path):
             shown = await room.cell("%%agent --max-turns 20\ngo", *steps, "None of it.")
             shown.says("None of it.")
             assert len(server.requests) == len(steps) + 1
-            refused = ("for people", "Nobody is there to approve")  # by the magic itself, or by the look at the code before
+            refused = (
+                "for people",
+                "Nobody is there to approve",
+            )  # by the magic itself, or by the look at the code before
             assert all(any(why in text for why in refused) for text in room.results()), room.results()
             assert len(room.results()) == len(steps)
             await room.still_works()
