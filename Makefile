@@ -2,7 +2,7 @@
 # make lab     the quickstart in JupyterLab, to run by hand; what the demo wrote lies beside it
 # make test    all of it: lint, types, every test (real kernels, real JupyterLab in a real Chromium)
 # make test-places   those that a place may break, on older versions of ipykernel and in Notebook 7 (CI runs both)
-# make check   lint, types and the fast tests, in under a minute
+# make check   lint, types and the fast tests, in under a minute (the slow ones of them are in make test)
 # make clean   what these made
 #
 # All that is needed is Python 3.11 or newer; everything else comes into .venv/ and build/ (a browser: see .ci/browser).
@@ -22,6 +22,7 @@ IPYKERNELS := 6.29.5 6.31.0 7.0.1 7.3.0
 PYTEST := $(BIN)/python -m pytest --no-skips
 export MPLCONFIGDIR := $(CURDIR)/$(BUILD)/matplotlib
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+unexport PYTHONDONTWRITEBYTECODE  # pytest rewrites every test file; without a cache each of its workers does so each time
 
 demo: $(VENV)/.demo $(BUILD)/notebooks/.copied
 	@$(BIN)/nbagent run $(BUILD)/notebooks/00_quickstart.ipynb -o $(BUILD)/notebooks/quickstart_finished.ipynb \
@@ -40,8 +41,11 @@ $(BUILD)/notebooks/.copied: $(wildcard notebooks/*.ipynb notebooks/data/*)  # a 
 
 test: lint types test-fast test-kernel test-browser
 
+FAST := not kernel and not browser
 check: export HYPOTHESIS_PROFILE := quick
-check: lint types test-fast
+check: FAST += and not slow
+check: lint
+	@$(MAKE) --no-print-directory -j2 types test-fast
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check .
@@ -52,7 +56,7 @@ types: $(VENV)/.dev $(BUILD)/node/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BUILD)/node/node_modules/.bin/tsc --project tests/js
 
 test-fast: $(VENV)/.dev
-	@$(PYTEST) -q -n 2 -m "not kernel and not browser"
+	@$(PYTEST) -q -n 2 --dist worksteal --ignore=tests/browser -m "$(FAST)"
 
 test-kernel: $(VENV)/.dev
 	@$(PYTEST) -q -n 2 --dist loadgroup -m "kernel and not browser"

@@ -102,6 +102,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # jsonschema (nbformat's) imports it where it is there, which takes 2.7 s a worker, for a format that no notebook has
+    sys.modules.setdefault("rfc3987_syntax", None)  # pyright: ignore[reportArgumentType]
     home = Path(tempfile.mkdtemp(prefix="nbagent-home-"))
     config.stash[HOME_KEY] = home
     isolate(home)

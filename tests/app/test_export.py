@@ -101,6 +101,7 @@ def test_a_script_is_python_and_keeps_each_cell(tmp_path):
     assert text.count("\n# %%\n") == 4
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.text(max_size=60), max_size=4))
 def test_any_cells_become_a_script_that_compiles(sources):

@@ -19,6 +19,7 @@ from nbagent.headless.memory import MemoryNotebook
 from nbagent.tools import notebook as cell_tools
 from nbagent.tools import workspace
 from tests.conformance.notebook_kit import stream
+from tests.support.turns import at_once
 from tests.tools.desk import EchoKernel, raw
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Desk:
         found.kind(given)
         found.subject(given)
         found.preview(given)
-        return await found.run(Call("call", lambda _: None, lambda _: asyncio.sleep(0, "")), given)
+        return await found.run(Call("call", lambda _: None, lambda _: at_once("")), given)
 
     def take(self, recording: Recording) -> None:
         """Use the tools of a run."""

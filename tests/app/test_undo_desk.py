@@ -14,6 +14,7 @@ import pytest
 from comm.base_comm import BaseComm
 
 from nbagent.jupyter.desk import BUSY, FAILED, PATIENCE, Click, Desk, Said
+from tests.support.turns import at_once, turns, until
 
 Sent = list[dict[str, Any]]
 
@@ -63,14 +64,8 @@ def click(desk: Desk, op: str = "undo", run: str = "run-1f", **more: Any) -> Non
     thread.join()
 
 
-async def until(condition: Any) -> None:
-    async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0)
-
-
 async def test_a_page_that_says_it_is_there_is_told_that_the_kernel_lives(sent: Sent) -> None:
-    desk = Desk(Kernel(), lambda _: asyncio.sleep(0, Said()))
+    desk = Desk(Kernel(), lambda _: at_once(Said()))
     click(desk, "ready")
     await until(lambda: sent)
     assert sent == [{"v": 1, "op": "live", "page": "p1"}]
@@ -112,8 +107,7 @@ async def test_a_click_waits_for_the_running_cell(sent: Sent) -> None:
     desk = Desk(kernel, on_click)
     async with kernel._main_asyncio_lock:
         click(desk)
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await turns(20)
         assert clicks == []
     await until(lambda: sent)
     assert clicks == [False]
@@ -139,7 +133,7 @@ async def test_a_click_that_waited_too_long_does_nothing_and_says_what_to_do(sen
 
 async def test_a_click_that_an_older_kernel_hands_on_too_late_is_dropped_whatever_the_clocks_say(sent: Sent) -> None:
     now = time.time() * 1000 + 3_600_000  # the page's clock is an hour ahead
-    desk = Desk(Kernel(), lambda _: asyncio.sleep(0, Said("done")))
+    desk = Desk(Kernel(), lambda _: at_once(Said("done")))
     click(desk, "ready", at=now)
     click(desk, at=now)
     await until(lambda: len(sent) == 2)
@@ -170,12 +164,12 @@ async def test_a_click_that_fails_is_answered_with_a_sentence_and_kept_for_the_t
     "more", [{"v": 2}, {"op": "stop"}, {"run": "../x"}, {"run": 7}, {"run": "run-<img>"}, {"op": None}], ids=str
 )
 async def test_what_is_no_click_of_ours_is_left_alone(sent: Sent, more: dict[str, Any]) -> None:
-    desk = Desk(Kernel(), lambda _: asyncio.sleep(0, Said("no")))
+    desk = Desk(Kernel(), lambda _: at_once(Said("no")))
     click(desk, **{"op": "undo", **more})
     click(desk, "ready")
     await until(lambda: sent)
     assert [message["op"] for message in sent] == ["live"]
     desk.close()
     click(desk)  # after its end nothing is heard
-    await asyncio.sleep(0)
+    await turns()
     assert len(sent) == 1

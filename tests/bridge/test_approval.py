@@ -10,6 +10,7 @@ import pytest
 
 from nbagent.core.ports import Answered, Approval, Preview, Question
 from nbagent.jupyter.approval import DEAD_TIME, PersonApprover, PolicyApprover, TypedApprover
+from tests.support.turns import turns
 
 YES = Answered(approved=True)
 
@@ -30,7 +31,7 @@ class Clock:
 async def asked(approver, *questions):
     """Start asking and return the tasks once the questions are open."""
     tasks = [asyncio.create_task(approver.ask(q)) for q in questions]
-    await asyncio.sleep(0)
+    await turns()
     return tasks
 
 
@@ -153,7 +154,7 @@ async def test_two_cards_that_stood_together_are_answered_as_fast_as_one_likes(p
 async def test_close_denies_all_that_is_open_and_all_that_is_asked_later(person):
     tasks = await asked(person, approval("call-1"), approval("call-2"))
     choice = asyncio.create_task(person.question(Question("q", "Which?")))
-    await asyncio.sleep(0)
+    await turns()
     person.close()
     person.close()
     answers = [*await asyncio.gather(*tasks), await person.ask(approval("call-3"))]
@@ -175,7 +176,7 @@ async def test_a_cancelled_run_leaves_no_question_open(person):
 
 async def test_a_question_gets_the_words(person):
     task = asyncio.create_task(person.question(Question("q", "Which column?", ("a", "b"))))
-    await asyncio.sleep(0)
+    await turns()
     assert not person.answer_question("other", "b")
     assert person.answer_question("q", "b")
     assert not person.answer_question("q", "a")

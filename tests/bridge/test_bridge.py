@@ -11,6 +11,7 @@ from nbagent.core.ports import Anchor
 from nbagent.jupyter.bridge import Bridge, PageRefused
 from nbagent.jupyter.notebook import LiveNotebook
 from tests.bridge.pages import Page, Pages, document
+from tests.support.turns import turns
 
 SOON = {"at": (0.0, 0.01), "total": 0.05}
 
@@ -40,7 +41,7 @@ async def test_a_lost_hello_is_repeated():
     channel = Pages()
     bridge = Bridge(channel)
     asking = asyncio.create_task(bridge.hello(at=(0.0, 0.05), total=5))
-    await asyncio.sleep(0)
+    await turns()
     channel.pages.append(Page("late", document("x")))
     hello = await asyncio.wait_for(asking, 5)
     assert hello is not None and hello.page == "late"
@@ -139,6 +140,7 @@ async def test_a_delete_whose_answer_was_lost_is_not_an_error():
     assert [cell["id"] for cell in both.cells] == ["cell-0"]
 
 
+@pytest.mark.slow
 async def test_a_page_that_stops_answering_ends_in_a_sentence():
     page = Page("p", document("x"))
     bridge = Bridge(Pages(page))
@@ -158,7 +160,7 @@ async def test_a_page_that_leaves_and_comes_back_is_found_without_waiting_for_ti
     bridge.on_resend("run", missed.set)
     page.mute = {"list"}
     asking = asyncio.create_task(bridge.call("list", timeout=60))
-    await asyncio.sleep(0)
+    await turns()
     channel.pages[:] = [Page("new", document("x"))]
     channel.say({"v": 1, "op": "bye", "page": "old"})
     channel.say({"v": 1, "op": "ready", "page": "new"})
@@ -185,7 +187,7 @@ async def test_close_ends_all_that_waits_and_all_that_comes_later():
     await bridge.hello()
     page.mute = {"list", "save"}
     asking = [asyncio.create_task(bridge.call(op, timeout=60)) for op in ("list", "save")]
-    await asyncio.sleep(0)
+    await turns()
     bridge.close()
     bridge.close()
     for task in asking:

@@ -11,6 +11,7 @@ from nbagent.core.ports import Anchor
 from nbagent.jupyter.bridge import Bridge
 from nbagent.jupyter.notebook import LiveNotebook
 from tests.bridge.pages import Page, Pages, document
+from tests.support.turns import turns, until
 
 
 async def led(channel: Pages) -> Bridge:
@@ -21,12 +22,6 @@ async def led(channel: Pages) -> Bridge:
     return bridge
 
 
-async def moment() -> None:
-    """Let what was put on the loop happen."""
-    for _ in range(5):
-        await asyncio.sleep(0)
-
-
 async def test_the_lease_goes_to_another_tab_as_soon_as_its_page_says_goodbye():
     first, second = Page("one", document("x")), Page("two", document("x"))
     channel = Pages(first, second)
@@ -35,12 +30,13 @@ async def test_the_lease_goes_to_another_tab_as_soon_as_its_page_says_goodbye():
     bridge.on_resend("run", missed.set)
     channel.pages.remove(first)
     channel.say({"v": 1, "op": "bye", "page": "one", "path": "work.ipynb"})
-    await moment()
+    await turns(5)
     async with asyncio.timeout(5):
         assert (await bridge.led()).page == "two"
         await missed.wait()
 
 
+@pytest.mark.slow
 async def test_a_page_that_went_without_a_word_loses_the_lease_when_another_one_comes():
     first = Page("one", document("x"))
     channel = Pages(first)
@@ -48,9 +44,7 @@ async def test_a_page_that_went_without_a_word_loses_the_lease_when_another_one_
     first.deaf = True
     channel.pages.append(Page("two", document("x")))
     channel.say({"v": 1, "op": "ready", "page": "two"})
-    async with asyncio.timeout(10):
-        while bridge.lease is None or bridge.lease.page != "two":
-            await asyncio.sleep(0)
+    await until(lambda: bridge.lease is not None and bridge.lease.page == "two")
 
 
 async def test_a_page_that_comes_does_not_take_the_lease_from_one_that_is_there():
@@ -59,7 +53,7 @@ async def test_a_page_that_comes_does_not_take_the_lease_from_one_that_is_there(
     bridge = await led(channel)
     channel.pages.append(second)
     channel.say({"v": 1, "op": "ready", "page": "two"})
-    await moment()
+    await turns(5)
     assert bridge.lease is not None and bridge.lease.page == "one"
     assert first.ops() == ["ping"]
     await bridge.call("list")
@@ -74,10 +68,10 @@ async def test_a_late_answer_to_an_old_hello_takes_no_lease():
     asked = next(message["id"] for message in channel.sent if message["op"] == "hello")
     channel.pages.clear()
     channel.say({"v": 1, "op": "bye", "page": "one"})
-    await moment()
+    await turns(5)
     late = Page("late", document("x"))
     channel.say(late.answer({"v": 1, "id": asked, "op": "hello", "cell": "cell-0"}))
-    await moment()
+    await turns(5)
     assert bridge.lease is None
 
 
@@ -95,10 +89,10 @@ async def test_only_the_page_with_the_lease_says_that_the_cell_is_gone():
     gone: list[bool] = []
     bridge.on_cell_gone(lambda: gone.append(True))
     channel.say({"v": 1, "op": "cell-gone", "page": "two", "cell": "cell-0"})
-    await moment()
+    await turns(5)
     assert gone == []
     channel.say({"v": 1, "op": "cell-gone", "page": "one", "cell": "cell-0"})
-    await moment()
+    await turns(5)
     assert gone == [True]
 
 

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from nbagent.core.ports import Answered, Approval, Approver, Preview, Question
+from tests.support.turns import turns
 
 SOON = 20.0
 """Seconds after which an answer that should come is taken as lost."""
@@ -67,7 +68,7 @@ def approval(body: str = "x = 1", **more: Any) -> Approval:
 async def asked(route: Route, *questions: Approval) -> list[asyncio.Task[Answered]]:
     """Ask about `questions` side by side and show them; return the tasks that wait for the answers."""
     tasks = [asyncio.create_task(route.approver.ask(question)) for question in questions]
-    await asyncio.sleep(0)
+    await turns()
     route.show(*questions)
     return tasks
 
@@ -119,7 +120,7 @@ async def a_question_gets_the_choice_or_the_words(route: Route) -> None:
         question = Question(f"q-{next(_COUNT)}", "Which?", ("Adelie", "Gentoo"))
         await route.reply(reply)
         task = asyncio.create_task(route.approver.question(question))
-        await asyncio.sleep(0)
+        await turns()
         route.show(question)
         assert await asyncio.wait_for(task, SOON) == reply
 
@@ -169,7 +170,7 @@ async def a_click_on_what_was_shown_differently_does_not_count(route: Route) -> 
     question = approval("rm_nothing()")
     shown = approval("something_else()", call_id=question.call_id)
     task = asyncio.create_task(route.approver.ask(question))
-    await asyncio.sleep(0)
+    await turns()
     route.show(shown)
     await route.approve()
     await unanswered(task)

@@ -84,6 +84,7 @@ SLOW = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SLOW)
 def test_no_two_texts_take_long(name):
     old, new = ("\n".join(lines) for lines in SLOW[name])

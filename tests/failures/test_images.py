@@ -77,6 +77,7 @@ async def test_without_images_a_full_context_is_asked_once():
     assert ran.end.reason == Reason.CONTEXT_FULL and model.played == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "turns"), [(images.ROOM // 3, 4), (1, images.COUNT + 1)])
 async def test_no_request_carries_more_images_than_the_api_takes(size, turns):
     rig = Gallery()

@@ -24,6 +24,7 @@ from nbagent.models.scripted import call as scripted_call
 from tests.core.rig import Person, Rig, check_transcript
 from tests.failures.room import Room
 from tests.support.messages_server import MessagesServer, Reply, call, calls
+from tests.support.turns import turns
 
 APPROVE = '"description": "Approve"'
 ALLOW = {"NBAGENT_ALLOW": "run_python\nadd_cell\nrun_cell\ndraw\nforks"}
@@ -371,7 +372,7 @@ async def test_the_events_of_a_run_may_be_left_cancelled_or_gathered_in_any_way(
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(hanging, 0.2)
     first, second = (asyncio.create_task(left_at("never", scripted_call("hang"))) for _ in range(2))
-    await asyncio.sleep(0)
+    await turns()
     first.cancel()
     second.cancel()
     await asyncio.gather(first, second, return_exceptions=True)

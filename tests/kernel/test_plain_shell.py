@@ -26,6 +26,8 @@ from nbagent.jupyter.kernel import ShellKernel
 from nbagent.jupyter.outputs import Outputs, clean_bundle
 from nbagent.tools.python import tools as python_tools
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def shell() -> Iterator[InteractiveShell]:

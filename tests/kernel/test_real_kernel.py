@@ -313,10 +313,15 @@ def test_nothing_that_reads_waits_for_a_person(real_kernel: RealKernel, code: st
     assert (ran["status"], stream(ran).strip()) == ("ok", said)
 
 
+def _until(sign: Path) -> str:
+    return f"until [ -e {sign} ]; do sleep 0.01; done"
+
+
 def test_a_command_in_the_background_is_not_waited_for_and_goes_on(real_kernel: RealKernel, tmp_path: Path) -> None:
     """Row 45: as with `os.system` itself. It prints before and after the shell ends, and does not end at that."""
-    go, done = tmp_path / "go", tmp_path / "done"
-    loop = f"(echo first; until [ -e {go} ]; do sleep 0.01; done; echo later; echo later; touch {done}) & echo shell"
+    begun, go, done = tmp_path / "begun", tmp_path / "go", tmp_path / "done"
+    behind = f"(echo first; touch {begun}; {_until(go)}; echo later; echo later; touch {done}) &"
+    loop = f"{behind} {_until(begun)}; echo shell"
     ran = real_kernel.agent(f"import os; print(os.system({loop!r}))", limit=20)
     assert (ran["status"], sorted(stream(ran).split())) == ("ok", ["0", "first", "shell"])
     assert ran["seconds"] < 5

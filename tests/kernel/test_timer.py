@@ -12,6 +12,8 @@ from traitlets.config import Config
 from nbagent.core.ports import Cell
 from nbagent.jupyter.timer import CellTimer
 
+BUSY = "import time\nend = time.monotonic() + 0.05\nwhile time.monotonic() < end: pass"
+
 
 @pytest.fixture
 def shell() -> Iterator[InteractiveShell]:
@@ -30,7 +32,7 @@ def last(timer: CellTimer, cell_id: str) -> float | None:
 def test_a_cell_is_timed_by_its_id_and_code_without_one_is_not(shell: InteractiveShell) -> None:
     timer = CellTimer(shell)
     timer.install()
-    shell.run_cell("import time\ntime.sleep(0.05)", cell_id="slow")
+    shell.run_cell(BUSY, cell_id="slow")
     shell.run_cell("1/0", cell_id="failed")
     shell.run_cell("x = 1")
     assert 0.05 <= (last(timer, "slow") or 0) < 5
@@ -41,7 +43,7 @@ def test_a_cell_is_timed_by_its_id_and_code_without_one_is_not(shell: Interactiv
 def test_the_cell_around_nested_code_is_timed_whole(shell: InteractiveShell) -> None:
     timer = CellTimer(shell)
     timer.install()
-    shell.run_cell("get_ipython().run_cell('import time; time.sleep(0.05)')\ntime.sleep(0.05)", cell_id="outer")
+    shell.run_cell(f"get_ipython().run_cell({BUSY!r})\n{BUSY}", cell_id="outer")
     assert (last(timer, "outer") or 0) >= 0.1
 
 

@@ -206,6 +206,7 @@ async def test_no_answer_at_all_is_silence(model_at):
     assert "silent" in str(await fault(model_at, Silence(), Transient, max_silence=0.2))
 
 
+@pytest.mark.slow
 async def test_a_slow_but_steady_stream_is_no_silence(model_at):
     with MessagesServer([Reply("Hello there, all of you", chunk=1, pace=0.05)]) as server:
         assert (await reply_of(model_at(server.url, max_silence=1.0))).complete

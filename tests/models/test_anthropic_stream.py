@@ -148,6 +148,7 @@ async def test_closing_the_generator_closes_the_connection_at_once_and_the_next_
         assert (await reply_of(model)).content == [{"type": "text", "text": "fine"}]
 
 
+@pytest.mark.slow
 async def test_a_consumer_that_takes_its_time_is_no_silence(model_at):
     with MessagesServer([Reply("abcdefgh", chunk=1)]) as server:
         stream = model_at(server.url, max_silence=1.0).stream(request("Hi"))

@@ -15,6 +15,7 @@ from typing import Any
 from tests.support.messages_replies import Reply, Status
 from tests.support.messages_rules import Json
 
+_TLS = b"\x16"
 _WRITE_SIZES = (7, 1, 64, 3, 200, 2, 31)
 _KINDS = {400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
           404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 529: "overloaded_error"}  # fmt: skip
@@ -101,6 +102,10 @@ async def left(reader: asyncio.StreamReader) -> bytes:
 
 async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, begun: bytes) -> Seen | None:
     """Read one request, of which the bytes `begun` were read before; None at the end of the connection."""
+    begun = begun or await reader.read(1)
+    if begun == _TLS:  # as servers do: a client that is not told waits for its handshake's time limit
+        writer.write(head(400, "text/plain", {"content-length": "0"}))
+        return None
     try:
         text = (begun + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except asyncio.IncompleteReadError:

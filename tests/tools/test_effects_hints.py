@@ -208,6 +208,7 @@ def test_any_program_is_looked_at_without_failing(lines):
         assert not any(words.startswith("rebinds") for words in said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     ["x" + ".y" * 3000, "(" * 3000, "-" * 5000 + "1", "a = " + "[" * 90 + "]" * 90, "f" + "(1)" * 500, "x = 1\n" * 10_000, "if x:\n" * 1,
@@ -221,6 +222,7 @@ def test_strange_code_is_looked_at_in_bounded_time(code):
     assert time.process_time() - begin < 5
 
 
+@pytest.mark.slow
 def test_code_that_is_too_much_to_look_at_says_so():
     nested = "\n".join(f"def f{n}(): f{n + 1}(); f{n + 1}(); f{n + 1}()" for n in range(5))
     nested += "\ndef f5():\n" + "    len('a')\n" * 1_000 + "f0()\nx = 1"

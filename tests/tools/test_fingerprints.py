@@ -279,6 +279,7 @@ def test_a_module_counts_by_its_version_and_one_in_the_folder_by_its_source(tmp_
 # ── cost, form, determinism ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_a_very_large_value_is_sampled_and_says_so():
     big = [[n] for n in range(10 * ITEMS)]
     assert fingerprint("x", big).weak == SAMPLED
@@ -289,6 +290,7 @@ def test_a_very_large_value_is_sampled_and_says_so():
     assert not same(table, other)
 
 
+@pytest.mark.slow
 def test_a_large_value_costs_little():
     """A million rows: what is measured is tens of ms; the bound is wide, for a busy machine."""
     table = pd.DataFrame({"a": np.arange(1_000_000), "b": np.random.default_rng(0).normal(size=1_000_000)})
@@ -309,6 +311,7 @@ for value in [*values, f, sys.float_info, {n: {str(n), "q"} for n in range(50)},
 """
 
 
+@pytest.mark.slow
 def test_every_process_says_the_same():
     """Neither `id` nor the salted `hash` of a text goes into a fingerprint."""
     values = [

@@ -221,6 +221,7 @@ def test_a_small_image_goes_as_it_is(kind: str, mime: str) -> None:
     assert block["source"] == {"type": "base64", "media_type": mime, "data": data}
 
 
+@pytest.mark.slow
 def test_a_large_image_is_scaled_and_a_noisy_one_becomes_small_enough() -> None:
     for data in (png(4000, 1000), png(2500, 2500, noise=True)):
         block = output_blocks([{"output_type": "display_data", "data": {"image/png": data}, "metadata": {}}])[0]

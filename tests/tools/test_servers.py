@@ -146,6 +146,7 @@ def test_nothing_is_written_where_a_server_does_not_tell(tmp_path, runtime):
     assert path.read_text() == before
 
 
+@pytest.mark.slow
 def test_a_server_that_hangs_costs_a_second_at_most_and_may_have_it(tmp_path):
     path = notebook(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -156,6 +157,7 @@ def test_a_server_that_hangs_costs_a_second_at_most_and_may_have_it(tmp_path):
     assert who_has_open(path, [server]) is None, "where nothing listens any more there is no server"
 
 
+@pytest.mark.slow
 def test_a_server_that_listens_on_a_socket_file_is_asked_there(tmp_path, monkeypatch):
     path = notebook(tmp_path)
     monkeypatch.chdir(tmp_path)  # the path of such a socket may not be long

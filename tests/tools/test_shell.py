@@ -62,6 +62,7 @@ async def test_a_command_that_waits_for_input_gets_none(call):
     assert (await call.text("shell", command="cat; echo done")).endswith("done")
 
 
+@pytest.mark.slow
 async def test_a_time_limit_keeps_the_output_so_far_and_leaves_no_child(call, ready):
     command = f"echo begun; {FAMILY}"
     pid = asyncio.ensure_future(ready())
@@ -92,6 +93,7 @@ async def test_what_a_command_leaves_in_the_background_is_stopped_and_told(call,
     assert not alive(int((tmp_path / "pid").read_text()))
 
 
+@pytest.mark.slow
 async def test_a_process_that_left_the_group_is_told_and_not_waited_for(call, tmp_path):
     os.mkfifo(tmp_path / "ready")
     command = "setsid sh -c 'echo $$ > ready; exec sleep 1000' & cat ready > pid"

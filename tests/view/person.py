@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import ipywidgets
 
 from nbagent.core.ports import Answered
 from nbagent.view.widget import DEAD_TIME, AgentView
+from tests.support.turns import turns
 
 
 class Clock:
@@ -92,5 +91,4 @@ def tree(widget):
 
 
 async def settle() -> None:
-    for _ in range(3):
-        await asyncio.sleep(0)
+    await turns(3)

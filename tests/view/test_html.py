@@ -303,6 +303,7 @@ def test_streamed_markdown_ends_as_the_whole_text_would(parts):
     assert stream.html == to_html("".join(parts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["word **b** `c`\n\n" * 4_000, "```python\n" + "x = 1\n" * 10_000, "- item\n" * 10_000]
 )

@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from nbagent.core import events as ev
 from nbagent.core.events import State, Status
 from nbagent.core.messages import image_block, text_block
@@ -58,6 +60,7 @@ def calls(number: int, *content, preview: str = "") -> list[ev.Event]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_huge_run_gives_a_bounded_record():
     text = text_block("<line> & more\n" * 100_000)
     answer = ev.TextDelta(state=State.THINK, turn=1, at=1.0, index=0, text="**a** <b>\n\n" * 100_000)
@@ -147,6 +150,7 @@ def test_a_fence_in_the_code_does_not_end_the_fence_around_it():
     assert "  `````diff\n" in bundle["text/markdown"]
 
 
+@pytest.mark.slow
 def test_a_huge_change_is_cut_and_says_so():
     old, new = "\n".join(f"a{n}" for n in range(5_000)), "\n".join(f"b{n}" for n in range(5_000))
     bundle = record(fold_all(changed(old, new)))
