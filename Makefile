@@ -43,9 +43,8 @@ test: lint types test-fast test-kernel test-browser
 
 FAST := not kernel and not browser
 check: export HYPOTHESIS_PROFILE := quick
-check: FAST += and not slow
 check: lint
-	@$(MAKE) --no-print-directory -j2 types test-fast
+	@$(MAKE) --no-print-directory -j2 types test-fast FAST='$(FAST) and not slow'
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff check .
