@@ -1,0 +1,522 @@
+"""One MCP server: the task that owns its connection, what it offers, and calls to it from any task of the same loop.
+
+The SDK's client must be entered and left by one task (its cancel scopes belong to that task), while cells come and go: so
+each server has an owner task, which connects, waits, and closes. A call that may have run is never sent again; a server
+that has ended is started again by the next call. Must not know of tools, rules or files. Read `Connection.start`, then
+`_own`, then `call`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nbagent.core.errors import ConfigError, ToolError
+from nbagent.core.ports import Question
+from nbagent.core.tools import Call
+from nbagent.extend import mcp_ask, mcp_guard
+from nbagent.extend.mcp_config import Launch, ServerSpec
+from nbagent.extend.mcp_words import Lines, failure, needs_login
+
+if TYPE_CHECKING:
+    from mcp import Client, types
+
+T = TypeVar("T")
+
+NEEDS_MCP = "MCP servers need the package mcp, which is not installed: %pip install 'jupyter-nbagent[mcp]'."
+TOOLS = 200
+"""Tools of one server that are offered; the first ones."""
+_PAGES = 50
+_ITEMS = 500  # resources and prompts of one server
+_CLOSING = 12.0  # seconds for a server to end: the SDK takes 2 s to wait, 2 s to end it, 2 s to kill it
+
+
+class State(StrEnum):
+    """How a server is, in words for people."""
+
+    STOPPED = "not started"
+    STARTING = "starting"
+    CONNECTED = "connected"
+    ENDED = "ended"
+    FAILED = "failed"
+    NEEDS_LOGIN = "needs a login"
+
+
+@dataclass(slots=True)
+class Offers:
+    """What a server offers, as it said last."""
+
+    tools: list[types.Tool] = field(default_factory=list[Any])
+    prompts: list[types.Prompt] = field(default_factory=list[Any])
+    resources: list[types.Resource] = field(default_factory=list[Any])
+    templates: list[types.ResourceTemplate] = field(default_factory=list[Any])
+    has_resources: bool = False
+    instructions: str = ""
+    version: str = ""
+    """The server's own name and version, and the protocol's."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A call under way: whom its server's questions go to, and the clock that stands still while they wait."""
+
+    call: Call
+    clock: asyncio.Timeout | None = None
+    asked: int = 0
+
+
+class Connection:
+    """One server. Every method but `line` and the attributes must be used on the loop that `start` was first called on."""
+
+    def __init__(self, spec: ServerSpec, launch: Callable[[], Launch], folder: Path) -> None:
+        self.spec = spec
+        self.state = State.STOPPED
+        self.why = ""
+        """Why it is not connected: a sentence."""
+        self.offers = Offers()
+        self.stale = False
+        """Whether the server has said that what it offers has changed, and it was not asked again since."""
+        self.lines = Lines()
+        self._launch = launch
+        self._folder = folder
+        self._limit = 0.0
+        self._client: Client | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._leave = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._running: list[_Running] = []
+        self._status = 0  # the last HTTP status that was an error
+
+    # ── its life ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def start(self) -> None:
+        """Connect, if it is not; afterwards `state` and `why` say whether it did. Never raises but when cancelled."""
+        async with self._turn:
+            if self.state is not State.CONNECTED:
+                await self._start()
+
+    async def stop(self) -> None:
+        """Disconnect; the server's process is over when this returns."""
+        async with self._turn:
+            await self._stop()
+            self.state, self.why = State.STOPPED, ""
+
+    async def restart(self) -> None:
+        """Stop and start."""
+        async with self._turn:
+            await self._stop()
+            await self._start()
+
+    async def refresh(self) -> None:
+        """Ask again what the server offers, if it said that it has changed."""
+        client = self._client
+        if not self.stale or client is None or self.state is not State.CONNECTED:
+            return
+        self.stale = False
+        try:
+            async with asyncio.timeout(self._limit):
+                self.offers = await _learned(client)
+        except (TimeoutError, *_failures()) as error:
+            self.lines.add(f"asking what it offers failed: {failure(error)}")
+
+    async def _start(self) -> None:
+        await self._stop()
+        self.state, self.why, self._status = State.STARTING, "", 0
+        try:
+            launch = self._launch()
+            _check(launch)
+        except ConfigError as error:
+            self.state, self.why = State.FAILED, str(error)
+            return
+        self._limit, self._leave = launch.call_seconds, asyncio.Event()
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        owner = asyncio.create_task(self._own(launch, ready), name=f"nbagent-mcp-{self.spec.name}")
+        self._owner = owner
+        try:
+            await asyncio.wait({owner, ready}, timeout=launch.start_seconds, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await self._stop()
+            self.state = State.STOPPED
+            raise
+        if ready.done() and not owner.done():
+            return
+        if not owner.done():
+            await self._stop()
+            self.why = f"it did not answer within {launch.start_seconds:g} s; MCP_TIMEOUT (milliseconds) gives it longer"
+        else:
+            self.why = failure(owner.exception(), self._status)
+        self.state = State.NEEDS_LOGIN if needs_login(self._status) else State.FAILED
+        self._add_said()
+
+    async def _stop(self) -> None:
+        owner, self._owner, self._client = self._owner, None, None
+        if owner is None:
+            return
+        self._leave.set()
+        if not owner.done() and self.state is State.STARTING:
+            owner.cancel()
+        done, _ = await asyncio.wait({owner}, timeout=_CLOSING)
+        if not done:
+            owner.cancel()
+            await asyncio.wait({owner}, timeout=_CLOSING)
+        if owner.done() and not owner.cancelled():
+            owner.exception()  # seen: it would be told of at the end of the program
+
+    async def _own(self, launch: Launch, ready: asyncio.Future[None]) -> None:
+        """Hold the connection from its beginning to its end: the only task that enters and leaves the client."""
+        leave = self._leave
+        try:
+            client = await self._entered(launch, leave)
+            listener: asyncio.Task[None] | None = None
+            try:
+                offers = await _learned(client)
+                self._client, self.offers, self.stale, self.state = client, offers, False, State.CONNECTED
+                ready.set_result(None)
+                listener = asyncio.create_task(self._listen(client))
+                await leave.wait()
+            finally:
+                if listener is not None:
+                    listener.cancel()
+                    await asyncio.gather(listener, return_exceptions=True)
+                await client.__aexit__(None, None, None)
+        finally:
+            if self.state is State.CONNECTED and self._leave is leave:
+                self.state, self.why = State.ENDED, "its connection was closed by the server"
+                self._add_said()
+
+    async def _entered(self, launch: Launch, leave: asyncio.Event) -> Client:
+        """Connect: with the newest protocol, and where a server breaks on its first question, as older ones expect it."""
+        from mcp import Client, MCPError, types
+
+        for mode in ("auto", "legacy"):
+            ended = asyncio.Event()
+            target = launch.instance if launch.kind == "sdk" else self._transport(launch, leave, ended)
+            client = Client(
+                target,
+                mode=mode,
+                message_handler=self._heard,
+                logging_callback=self._logged,
+                elicitation_callback=self._elicited,
+                list_roots_callback=self._roots,
+                client_info=types.Implementation(name="nbagent", version=_version()),
+                cache=None,
+            )
+            try:
+                return await client.__aenter__()
+            except MCPError:
+                if mode == "legacy" or not ended.is_set():
+                    raise
+                leave.clear()  # the server has ended over a question that it does not know
+        raise AssertionError("unreachable")
+
+    @asynccontextmanager
+    async def _transport(self, launch: Launch, leave: asyncio.Event, ended: asyncio.Event) -> AsyncGenerator[Any]:
+        """The SDK's transport for a launch; `ended` and `leave` are set when the server closes it."""
+
+        def closed() -> None:
+            ended.set()
+            leave.set()
+
+        async with AsyncExitStack() as stack:
+            if launch.kind == "stdio":
+                read, write = await self._process(launch, stack)
+            else:
+                read, write = await self._remote(launch, stack)
+            yield _Watched(read, closed), write
+
+    async def _process(self, launch: Launch, stack: AsyncExitStack) -> Any:
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
+        command, *args = guarded([launch.command, *launch.args])
+        parameters = StdioServerParameters(
+            command=command, args=args, env=dict(launch.env), cwd=launch.folder, encoding_error_handler="replace"
+        )
+        with self.lines.pipe() as errors:  # the process has its own copy as soon as it runs
+            return await stack.enter_async_context(stdio_client(parameters, errlog=errors))
+
+    async def _remote(self, launch: Launch, stack: AsyncExitStack) -> Any:
+        from mcp.client.sse import sse_client
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        async def answered(response: Any) -> None:
+            if response.status_code >= 400:
+                self._status = int(response.status_code)
+
+        def made(headers: dict[str, str] | None = None, timeout: Any = None, auth: Any = None) -> Any:
+            client = create_mcp_http_client(headers, timeout, auth)
+            client.event_hooks = {"response": [answered]}
+            return client
+
+        headers = dict(launch.headers)
+        if launch.kind == "sse":
+            transport = sse_client(launch.url, headers, sse_read_timeout=3600.0, httpx_client_factory=made)
+            return await stack.enter_async_context(transport)
+        http = await stack.enter_async_context(made(headers))
+        return await stack.enter_async_context(streamable_http_client(launch.url, http_client=http))
+
+    async def _listen(self, client: Client) -> None:
+        """On the newest protocol a server tells of changes only where it is asked to."""
+        from mcp import MCPError
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+        try:
+            changes = client.listen(tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True)
+            async with changes as heard:
+                async for _ in heard:
+                    self.stale = True
+        except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
+            return  # it tells of none
+
+    # ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], call: Call) -> types.CallToolResult:
+        """Call a tool. Raises `ToolError` with a sentence for the model, which says whether the call may have run."""
+
+        async def sent(client: Client, running: _Running) -> types.CallToolResult:
+            async def progress(done: float, total: float | None, message: str | None) -> None:
+                self._restart_clock(running)
+                call.progress(_progress(done, total, message))
+
+            return await client.call_tool(tool, dict(arguments), progress_callback=progress)
+
+        return await self._asked(sent, call, f"{tool} of the MCP server “{self.spec.name}”")
+
+    async def prompt(self, name: str, arguments: Mapping[str, str], call: Call) -> types.GetPromptResult:
+        """Get a prompt with its arguments filled in. Raises `ToolError`."""
+        return await self._asked(lambda client, _: client.get_prompt(name, dict(arguments)), call, f"the prompt {name}")
+
+    async def read(self, uri: str, call: Call) -> types.ReadResourceResult:
+        """Read a resource. Raises `ToolError`."""
+        return await self._asked(lambda client, _: client.read_resource(uri), call, f"the resource {uri}")
+
+    async def _asked(self, send: Callable[[Client, _Running], Awaitable[T]], call: Call, what: str) -> T:
+        """Send a request, once; only one that the server refused unread, since it was restarted, is sent again."""
+        from mcp import MCPError
+        from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
+
+        client = await self._alive()
+        running = _Running(call)
+        self._running.append(running)
+        try:
+            for attempt in (1, 2):
+                try:
+                    async with asyncio.timeout(self._limit) as running.clock:
+                        return await send(client, running)
+                except MCPError as error:
+                    forgotten = error.code == INVALID_REQUEST and error.message == "Session terminated"
+                    if forgotten and attempt == 1:
+                        await self.restart()
+                        client = await self._alive()
+                        continue
+                    if error.code == CONNECTION_CLOSED:
+                        raise ToolError(_lost(what)) from None
+                    raise ToolError(f"{what} failed: {error.message}") from None
+            raise AssertionError("unreachable")
+        except TimeoutError:
+            raise ToolError(
+                f"{what} gave no answer for {self._limit:g} s, so it was cancelled. It may have taken effect. "
+                "MCP_TOOL_TIMEOUT, or timeout in the server's entry (milliseconds), gives it longer."
+            ) from None
+        except _failures() as error:
+            raise ToolError(f"{what}: {failure(error)}. It may have taken effect.") from error
+        finally:
+            self._running.remove(running)
+
+    async def _alive(self) -> Client:
+        """The client, of a server that runs: one that has ended is started again, once."""
+        if self.state is not State.CONNECTED or self._client is None:
+            await self.start()
+        if self.state is not State.CONNECTED or self._client is None:
+            raise ToolError(f"The MCP server “{self.spec.name}” is not running, so nothing was sent: {self.why}.")
+        return self._client
+
+    # ── what the server says and asks ────────────────────────────────────────────────────────────────────────────────
+
+    async def _heard(self, message: Any) -> None:
+        kind = str(getattr(message, "method", ""))
+        if kind.endswith("list_changed"):
+            self.stale = True
+        elif isinstance(message, Exception):
+            self.lines.add(f"sent something that is no message: {failure(message)}")
+
+    async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
+        self.lines.add(f"{params.level}: {params.data}")
+
+    async def _roots(self, _context: Any) -> types.ListRootsResult:
+        from mcp import types
+        from pydantic import FileUrl
+
+        return types.ListRootsResult(roots=[types.Root(uri=FileUrl(self._folder.as_uri()), name=self._folder.name)])
+
+    async def _elicited(self, _context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        """Put the server's question to the person whom the newest call belongs to; without one it is declined."""
+        from mcp import types
+
+        if not self._running:
+            return types.ElicitResult(action="decline")
+        running = self._running[-1]
+
+        async def ask(text: str, choices: tuple[str, ...]) -> str:
+            running.asked += 1
+            self._stop_clock(running)
+            try:
+                return await running.call.ask(Question(f"{running.call.id}-mcp-{running.asked}", text, choices))
+            finally:
+                self._restart_clock(running)
+
+        if params.mode == "url":
+            action, content = await mcp_ask.page(self.spec.name, params.message, params.url, ask)
+        else:
+            schema: dict[str, Any] = dict(params.requested_schema)
+            action, content = await mcp_ask.form(self.spec.name, params.message, schema, ask)
+        return types.ElicitResult(action=action, content=content)
+
+    def _restart_clock(self, running: _Running) -> None:
+        """A word from the server gives its call the whole time again."""
+        if running.clock is not None and not running.clock.expired():
+            with contextlib.suppress(RuntimeError):  # it is over already
+                running.clock.reschedule(asyncio.get_running_loop().time() + self._limit)
+
+    def _stop_clock(self, running: _Running) -> None:
+        if running.clock is not None and not running.clock.expired():
+            with contextlib.suppress(RuntimeError):
+                running.clock.reschedule(None)
+
+    def _add_said(self) -> None:
+        if said := self.lines.last(1):
+            self.why = f"{self.why} (it said: {said[0][:300]})"
+
+
+class _Watched:
+    """A read stream that says when it has ended, which the SDK's client keeps to itself."""
+
+    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
+        self._stream = stream
+        self._ended = ended
+
+    @property
+    def last_context(self) -> Any:
+        """What the SDK hands from the sender of a message to whoever handles it."""
+        return getattr(self._stream, "last_context", None)
+
+    def __aiter__(self) -> _Watched:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self._stream.__anext__()
+        except StopAsyncIteration:
+            self._ended()
+            raise
+
+    async def receive(self) -> Any:
+        """Return the next message."""
+        return await self._stream.receive()
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self._stream.aclose()
+
+    def close(self) -> None:
+        """Close it."""
+        self._stream.close()
+
+    async def __aenter__(self) -> _Watched:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> Any:
+        return await self._stream.__aexit__(*raised)
+
+
+def guarded(command: list[str]) -> list[str]:
+    """Return the command that runs `command` and ends it when this process is gone (see `mcp_guard`)."""
+    if os.name != "posix":
+        return command
+    return [sys.executable, "-I", "-S", mcp_guard.__file__, str(os.getpid()), *command]
+
+
+def _check(launch: Launch) -> None:
+    """Say what is missing before anything is started."""
+    try:
+        import mcp  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(NEEDS_MCP) from error
+    if launch.kind != "stdio":
+        return
+    path = launch.env.get("PATH") or os.environ.get("PATH")
+    inside = launch.folder / launch.command
+    if shutil.which(launch.command, path=path) is None and not inside.is_file():
+        raise ConfigError(f"there is no command {launch.command!r} here: install it, or write its whole path")
+
+
+async def _learned(client: Client) -> Offers:
+    """Ask a server what it offers: all pages, within bounds."""
+    has, info = client.server_capabilities, client.server_info
+    named = f"{info.name} {info.version}".strip() if info is not None else "no name given"
+    offers = Offers(instructions=client.instructions or "", version=f"{named}, protocol {client.protocol_version}")
+    if has.tools is not None:
+        offers.tools = await _pages(client.list_tools, "tools", TOOLS)
+    if has.prompts is not None:
+        offers.prompts = await _pages(client.list_prompts, "prompts", _ITEMS)
+    if has.resources is not None:
+        offers.has_resources = True
+        offers.resources = await _pages(client.list_resources, "resources", _ITEMS)
+        offers.templates = await _pages(client.list_resource_templates, "resource_templates", _ITEMS)
+    return offers
+
+
+async def _pages(ask: Callable[..., Coroutine[Any, Any, Any]], key: str, limit: int) -> list[Any]:
+    from mcp import MCPError
+
+    items: list[Any] = []
+    cursor: str | None = None
+    for _ in range(_PAGES):
+        try:
+            page = await ask(cursor=cursor)
+        except MCPError:  # it says that it has them, and then does not know the question
+            break
+        items += getattr(page, key)
+        cursor = page.next_cursor
+        if not cursor or len(items) >= limit:
+            break
+    return items[:limit]
+
+
+def _failures() -> tuple[type[BaseException], ...]:
+    """What the SDK and its transports raise when a server or its network fails."""
+    from httpx2 import HTTPError
+    from mcp import MCPError
+
+    return (MCPError, HTTPError, OSError, ValueError, RuntimeError, ExceptionGroup)
+
+
+def _lost(what: str) -> str:
+    return (
+        f"{what}: the server ended while this was under way. It may have taken effect, so it was not sent again: look "
+        "first. The next call starts the server again."
+    )
+
+
+def _progress(done: float, total: float | None, message: str | None) -> str:
+    of = f"{done:g} of {total:g}" if total else f"{done:g}"
+    return f"{of}: {message[:300]}" if message else of
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("jupyter-nbagent")
+    except PackageNotFoundError:
+        return "0"
