@@ -7,21 +7,22 @@ approved; then it is decided anew, and the model is told what really ran. Read `
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from nbagent.core.calls import Ready, execute, settle
+from nbagent.core.consulting import Decide, Hooking
 from nbagent.core.endings import Ending
 from nbagent.core.errors import ToolError
 from nbagent.core.events import ApprovalAnswered, ApprovalAsked, CallEnded, CallStarted, Event, Reason, Status
+from nbagent.core.hooking import waiting
+from nbagent.core.hooks import Verdict
 from nbagent.core.messages import Block
 from nbagent.core.policy import Decision
 from nbagent.core.ports import Answered, Approval
 from nbagent.core.run import Run
 from nbagent.core.tools import Kind
-
-Decide = Callable[[Run, Ready], Awaitable[tuple[Ready, Decision] | str]]
 
 _WITHOUT_RUNNING = frozenset({Kind.READ, Kind.EDIT_CELL, Kind.WRITE_FILE})
 _AFTER_FAILURE = (
@@ -59,7 +60,12 @@ async def ask(run: Run, asked: Sequence[Asked], decide: Decide) -> AsyncGenerato
     approvals = [replace(_approval(run, item), group=group, of=len(asked)) for item in asked]
     for approval in approvals:
         yield run.event(ApprovalAsked, call_id=approval.call_id, approval=approval.to_json())
-    answers = [(item, _kept(item, given)) for item, given in zip(asked, await _answers(run, approvals), strict=True)]
+    late: list[Event] = []
+    async with waiting(run, f"nbagent needs your permission: {approvals[0].title}", "permission_prompt", late.append):
+        given = await _answers(run, approvals)
+    for event in late:
+        yield event
+    answers = [(item, _kept(item, answer)) for item, answer in zip(asked, given, strict=True)]
     for item, answered in answers:
         if answered.approved and answered.rule:
             run.agent.gate.keep(answered.rule)
@@ -111,7 +117,15 @@ async def _one(
         yield _denied(run, item.block, answered)
         return
     if (edited := _edited(item, answered)) is not None:
-        changed = await _amended(run, item, edited, decide)
+        changed = _amended(item, edited)
+        if isinstance(changed, Ready):  # the person's text is a new input: hooks have not seen it
+            hooks = Hooking(run, changed, final=True)
+            async with aclosing(hooks.events(decide)) as events:
+                async for event in events:
+                    yield event
+            if run.stop.asked or run.ending:
+                return
+            changed = _decided_anew(item, hooks)
         if isinstance(changed, str):
             yield settle(run, item.block, Status.DENIED, changed)
             return
@@ -150,20 +164,30 @@ def _edited(item: Asked, answered: Answered) -> str | None:
     return None if same or not answered.approved or item.ready.tool.amend is None else answered.edited
 
 
-async def _amended(run: Run, item: Asked, edited: str, decide: Decide) -> Asked | str:
-    """Return the call with the person's text, decided anew; a sentence for the model where it may not run so."""
+def _amended(item: Asked, edited: str) -> Ready | str:
+    """Return the call with the person's text; a sentence for the model where it may not run so."""
     ready = item.ready
     assert ready.tool.amend is not None
     try:
         given = ready.tool.validate(ready.tool.amend(ready.given, edited))
     except ToolError as error:
         return f"The person changed the text before approving, and it can't run so: {error}"
-    decided = await decide(run, replace(ready, given=given, shown={**ready.shown, **_changed(ready.given, given)}))
-    if isinstance(decided, str):
-        return decided
-    ready, decision = decided
+    return replace(ready, given=given, shown={**ready.shown, **_changed(ready.given, given)}, note="",
+                   verdict=Verdict(), answered=Verdict())  # fmt: skip
+
+
+def _decided_anew(item: Asked, hooks: Hooking) -> Asked | str:
+    """Return the call with the person's text as it was decided; a sentence for the model where it may not run so."""
+    if isinstance(hooks.decided, str):
+        return hooks.decided
+    ready, decision = hooks.decided
     if decision.action == "deny":
         return f"The person changed the text before approving; so it is not allowed ({decision.rule}) and did not run."
+    if hooks.rewritten:
+        return (
+            "The person changed the text before approving, and then a hook changed it again, so it did not run. Send the "
+            f"call again as the hook wants it, and they are asked: {hooks.rewritten}"
+        )
     note = f"The person changed the text before they approved. This is what was used:\n{ready.preview.body}"
     return Asked(replace(ready, note=note), decision, item.block)
 

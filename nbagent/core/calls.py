@@ -1,7 +1,7 @@
-"""Runs calls that were decided on, side by side, each to its one result.
+"""Runs calls that were decided on, side by side, each to its one result, and lets hooks see it.
 
 This is one of the three places that may catch everything: a tool is somebody else's code. Must not know who decided.
-Read `execute`, then `_one`.
+Read `execute`, then `_call` and `_one`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from nbagent.core.endings import Ending
 from nbagent.core.errors import Interrupted, ToolError
 from nbagent.core.events import CallEnded, CallProgress, CallStarted, Event, Reason, Status
-from nbagent.core.messages import Block, Json, text_block
+from nbagent.core.hooking import cells, fire, tell, waiting
+from nbagent.core.hooks import Verdict
+from nbagent.core.messages import Block, Json, plain_text, text_block
+from nbagent.core.payloads import Payload, PostToolUse, PostToolUseFailure
 from nbagent.core.ports import Preview, Question
 from nbagent.core.questions import put
 from nbagent.core.run import Run
@@ -36,7 +40,8 @@ class Ready:
     """A call that may run. `shown` is `given` for people: without the arguments that the model left out for nothing.
 
     Title and preview are asked of the tool once, when the call is decided: what is shown then is what runs. `note` is
-    told to the model before the result.
+    told to the model before the result. `verdict` is what hooks said before the call was decided, `answered` what they
+    said in the place of the person.
     """
 
     id: str
@@ -46,6 +51,14 @@ class Ready:
     title: str = ""
     preview: Preview = field(default_factory=Preview)
     note: str = ""
+    verdict: Verdict = field(default_factory=Verdict)
+    answered: Verdict = field(default_factory=Verdict)
+
+
+def mcp_server(tool: str) -> str | None:
+    """Return the MCP server that a tool's name (mcp__server__tool) names, None for other tools."""
+    parts = tool.split("__", 2)
+    return parts[1] if len(parts) == 3 and parts[0] == "mcp" else None
 
 
 def settle(run: Run, block: Block, status: Status, text: str) -> CallEnded:
@@ -68,7 +81,7 @@ async def execute(run: Run, batch: Sequence[Ready]) -> AsyncGenerator[Event]:
             call_id=ready.id, name=ready.tool.name, input=ready.shown,
             title=ready.title, preview=ready.preview.to_json(),
         )  # fmt: skip
-    tasks = [asyncio.create_task(_one(run, ready, reports)) for ready in batch]
+    tasks = [asyncio.create_task(_call(run, ready, reports)) for ready in batch]
     run.stop.bind_calls(lambda: [task.cancel() for task in tasks])
     try:
         ended = 0
@@ -83,52 +96,91 @@ async def execute(run: Run, batch: Sequence[Ready]) -> AsyncGenerator[Event]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _one(run: Run, ready: Ready, reports: asyncio.Queue[Event]) -> None:
-    """Run one call to its result. Nothing escapes from here but a cancellation, and that only with a result kept."""
-
-    def progress(text: str) -> None:
-        reports.put_nowait(run.event(CallProgress, call_id=ready.id, text=text))
-
-    async def ask(question: Question) -> str:
-        return await put(question, run.agent.approver, run.event, reports.put_nowait)
-
+async def _call(run: Run, ready: Ready, reports: asyncio.Queue[Event]) -> None:
+    """Run one call to its result and tell hooks of it. Only a cancellation escapes, and that only with a result kept."""
+    report = reports.put_nowait
     began = time.monotonic()
-    status, cancelled = Status.OK, False
-    try:
-        call = Call(ready.id, progress, ask, run.session.id, run.id)
-        result = await ready.tool.run(call, ready.given)
-        status = Status.ERROR if result.is_error else Status.OK
-    except ToolError as error:
-        status, result = Status.ERROR, Result.of(str(error))
-    except Interrupted as stopped:
-        if await run.stop.spared(_WORD_WAIT):
-            status, result = Status.ERROR, _interrupted(stopped.output, _SPARED)
-        else:
-            status, result = Status.INTERRUPTED, _interrupted(stopped.output)
+    status, result, cancelled = await _one(run, ready, report)
+    seconds = round(time.monotonic() - began, 3)
+    if status is not Status.INTERRUPTED:
+        try:
+            result = await _seen(run, ready, status, result, round(seconds * 1000), report)
+            await cells(run, ready.id, ready.tool.name, report)
+        except Interrupted:
             run.ending = Ending(Reason.INTERRUPTED)
-    except asyncio.CancelledError:
-        status, result, cancelled = Status.INTERRUPTED, _interrupted(""), True
-        if await run.stop.spared() and not run.stop.asked:
-            status, result, cancelled = Status.ERROR, _interrupted("", _SPARED), False
-    except (KeyboardInterrupt, SystemExit) as stopped:  # must not reach the event loop: it would end the kernel
-        status, result = Status.INTERRUPTED, _interrupted(repr(stopped))
-        run.ending = Ending(Reason.INTERRUPTED)
-    except (
-        BaseException
-    ) as error:  # also groups with an interrupt in them: without a result the run would wait for ever
-        status, result = Status.ERROR, Result.of(failed(ready.tool, error))
+        except asyncio.CancelledError:  # the call itself is over: its result counts
+            cancelled = run.stop.asked or not await run.stop.spared()
     if ready.note:
         result = replace(result, content=(text_block(ready.note), *result.content))
     _keep(run, ready, status, result)
-    reports.put_nowait(
+    report(
         run.event(
             CallEnded,
             call_id=ready.id, name=ready.tool.name, status=status, content=result.content,
-            seconds=round(time.monotonic() - began, 3), summary=result.summary, cells=result.cells,
+            seconds=seconds, summary=result.summary, cells=result.cells,
         )
     )  # fmt: skip
     if cancelled:
         raise asyncio.CancelledError
+
+
+async def _one(run: Run, ready: Ready, report: Callable[[Event], None]) -> tuple[Status, Result, bool]:
+    """Run one call; return its status, its result, and whether it was cancelled. Nothing escapes from here."""
+
+    def progress(text: str) -> None:
+        report(run.event(CallProgress, call_id=ready.id, text=text))
+
+    async def ask(question: Question) -> str:
+        async with waiting(run, question.text, "agent_needs_input", report):
+            return await put(question, run.agent.approver, run.event, report)
+
+    async def hook(payload: Payload) -> Verdict:
+        verdict = await fire(run, payload, report, ready.id)
+        tell(run, ready.id, payload.event, replace(verdict, block=()))  # what blocks is the tool's error
+        return verdict
+
+    try:
+        call = Call(ready.id, progress, ask, run.session.id, run.id, hook)
+        result = await ready.tool.run(call, ready.given)
+    except ToolError as error:
+        return Status.ERROR, Result.of(str(error)), False
+    except Interrupted as stopped:
+        if await run.stop.spared(_WORD_WAIT):
+            return Status.ERROR, _interrupted(stopped.output, _SPARED), False
+        run.ending = Ending(Reason.INTERRUPTED)
+        return Status.INTERRUPTED, _interrupted(stopped.output), False
+    except asyncio.CancelledError:
+        if await run.stop.spared() and not run.stop.asked:
+            return Status.ERROR, _interrupted("", _SPARED), False
+        return Status.INTERRUPTED, _interrupted(""), True
+    except (KeyboardInterrupt, SystemExit) as stopped:  # must not reach the event loop: it would end the kernel
+        run.ending = Ending(Reason.INTERRUPTED)
+        return Status.INTERRUPTED, _interrupted(repr(stopped)), False
+    except (
+        BaseException
+    ) as error:  # also groups with an interrupt in them: without a result the run would wait for ever
+        return Status.ERROR, Result.of(failed(ready.tool, error)), False
+    else:
+        return (Status.ERROR if result.is_error else Status.OK), result, False
+
+
+async def _seen(
+    run: Run, ready: Ready, status: Status, result: Result, milliseconds: int, report: Callable[[Event], None]
+) -> Result:
+    """Show a result to hooks and return what the model sees of it: they may put another in its place."""
+    about: dict[str, Any] = {"tool_name": ready.tool.name, "tool_input": ready.shown, "tool_use_id": ready.id,
+             "duration_ms": milliseconds}  # fmt: skip
+    text = plain_text(list(result.content))
+    payload: Payload = (
+        PostToolUse(**about, tool_response=text, mcp_server=mcp_server(ready.tool.name))
+        if status is Status.OK
+        else PostToolUseFailure(**about, error=text, is_interrupt=_SPARED in text)
+    )
+    verdict = await fire(run, payload, report, ready.id)
+    tell(run, ready.id, payload.event, verdict)
+    if status is not Status.OK or verdict.updated_output is None:
+        return result
+    return replace(result, content=Result.of(verdict.updated_output[0]).content)
 
 
 def failed(tool: Tool, error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Act: validate → decide → perhaps ask → run, for every call of one reply.
+"""Act: validate → hooks → decide → perhaps ask → run, for every call of one reply.
 
 Read-only calls that stand side by side run side by side; all others run in order; changes that stand side by side and
 must be asked about are asked about in one card (`asking`). Whatever happens, each call that was begun has a result in
@@ -13,10 +13,12 @@ from dataclasses import replace
 
 from nbagent.core.asking import Asked, ask
 from nbagent.core.calls import Ready, execute, failed, settle
+from nbagent.core.consulting import Hooking
+from nbagent.core.endings import Ending
 from nbagent.core.errors import ToolError
-from nbagent.core.events import CallDecided, Event, Status
+from nbagent.core.events import CallDecided, Event, Reason, Status
 from nbagent.core.messages import CUT_SHORT, Block
-from nbagent.core.policy import Decision
+from nbagent.core.policy import Decision, Hooked
 from nbagent.core.run import Run
 from nbagent.core.tools import Kind
 
@@ -85,19 +87,33 @@ class _Waiting:
 
 async def _decide(run: Run, ready: Ready, block: Block, waiting: _Waiting) -> AsyncGenerator[Event]:
     """Decide about one call: it waits for its neighbours, is settled, or runs after those that wait."""
-    decided = await _decided(run, ready)
-    if waiting.asking and (isinstance(decided, str) or decided[1].action != "ask"):
+    asked = Hooking(run, ready)
+    async with aclosing(asked.events(_decided)) as events:
+        async for event in events:
+            yield event
+    if run.stop.asked or run.ending:
+        return
+    ready, said = asked.ready, asked.decided
+    if waiting.asking and (isinstance(said, str) or said[1].action != "ask" or not waiting.takes(ready)):
         # it can't wait with them, so it runs after them: what they change may change what is decided
         async with aclosing(waiting.flush(run)) as events:
             async for event in events:
                 yield event
         if run.stop.asked or run.ending:
             return
-        decided = await _decided(run, ready)
-    if isinstance(decided, str):
-        yield settle(run, block, Status.ERROR, decided)
+        said = await _decided(run, ready)
+    if isinstance(said, str):
+        yield settle(run, block, Status.ERROR, said)
         return
-    ready, decision = decided
+    async with aclosing(_carry_out(run, *said, block, waiting)) as events:
+        async for event in events:
+            yield event
+
+
+async def _carry_out(
+    run: Run, ready: Ready, decision: Decision, block: Block, waiting: _Waiting
+) -> AsyncGenerator[Event]:
+    """Do what was decided about one call."""
     yield run.event(
         CallDecided,
         call_id=ready.id, name=ready.tool.name, input=ready.shown, action=decision.action, rule=decision.rule,
@@ -116,6 +132,8 @@ async def _decide(run: Run, ready: Ready, block: Block, waiting: _Waiting) -> As
         return
     if decision.action == "deny":
         yield settle(run, block, Status.DENIED, f"Not allowed ({decision.rule}), so it did not run.")
+        if ready.answered.interrupt:
+            run.ending = Ending(Reason.HOOK, f"Stopped by a hook: {ready.answered.reason}")
         return
     async with aclosing(execute(run, [ready])) as events:
         async for event in events:
@@ -143,7 +161,7 @@ async def _decided(run: Run, ready: Ready) -> tuple[Ready, Decision] | str:
     """Decide about a call and describe it for people; text where that fails: this too is the tool's own code."""
     tool, given = ready.tool, ready.given
     try:
-        decision = await run.agent.gate.decide(tool, given)
+        decision = await Hooked(run.agent.gate, ready.verdict, ready.answered).decide(tool, given)
         return replace(ready, title=tool.title(given), preview=tool.preview(given)), decision
     except Exception as error:
         return failed(tool, error)

@@ -272,6 +272,33 @@ class QuestionAnswered(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HookStarted(Event):
+    """A hook begins: `hook` is how people know it, `on` the event that it listens to, `message` what to show meanwhile."""
+
+    type: ClassVar[str] = "hook_started"
+    hook_id: str
+    hook: str
+    on: str
+    call_id: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookEnded(Event):
+    """A hook has ended; `outcome` is one of `hooks.Outcome`, `sentence` what came of it ("" where nothing did)."""
+
+    type: ClassVar[str] = "hook_ended"
+    hook_id: str
+    hook: str
+    on: str
+    outcome: str
+    sentence: str
+    seconds: float
+    call_id: str = ""
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noted(Event):
     """One sentence for the person about something unusual that the loop handled (`level`: info or warning)."""
 

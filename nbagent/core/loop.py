@@ -15,6 +15,7 @@ from nbagent.core.endings import Ending
 from nbagent.core.errors import ContextFull, Interrupted, NbagentError
 from nbagent.core.events import Event, Noted, QuestionAnswered, QuestionAsked, Reason, ResultsAppended, State
 from nbagent.core.messages import CUT_SHORT, Block, text_block
+from nbagent.core.openings import Opening, stopping
 from nbagent.core.ports import Question
 from nbagent.core.run import Agent, Run, Stop
 from nbagent.core.session import Session
@@ -30,9 +31,13 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
     The last event is a `RunEnded`, unless the generator is closed or cancelled before. Raises nothing of its own.
     """
     this = Run(agent, session, stop or Stop(), run_id)
-    yield this.started(prompt)
-    session.transcript.ask(blocks)
+    opening = Opening(this, blocks, prompt)
+    async with aclosing(opening.events()) as events:
+        async for event in events:
+            yield event
     try:
+        if not this.ending:
+            session.transcript.ask(opening.blocks)
         while not this.over(this.limit_reached()):
             this.turn += 1
             for this.state, phase in ((State.THINK, think), (State.ACT, act), (State.OBSERVE, observe)):
@@ -40,6 +45,9 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
                     async for event in events:
                         yield event
                 if this.state is State.THINK and this.over(_after_reply(this)):
+                    async with aclosing(stopping(this)) as events:
+                        async for event in events:
+                            yield event
                     break
     except ContextFull as error:
         this.ending = Ending(Reason.CONTEXT_FULL, str(error))
@@ -48,6 +56,7 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
     except NbagentError as error:
         this.ending = Ending(Reason.ERROR, str(error))
     finally:
+        this.let_go()
         session.transcript.answer(this.results)
     yield this.ended()
 
@@ -89,6 +98,7 @@ def _without_words(this: Run) -> str:
 async def observe(this: Run) -> AsyncGenerator[Event]:
     """Append one message with a result for every call, and look whether the run goes in circles."""
     calls = this.reply.calls
+    hooked, this.told = this.told, {}
     if not calls:
         if this.reply.stop_reason != "pause_turn":
             this.nudged = True
@@ -97,7 +107,7 @@ async def observe(this: Run) -> AsyncGenerator[Event]:
             )
             this.session.transcript.ask([text_block(_NUDGE)])
         return
-    words: list[str] = []
+    words = [text for call in calls for text in hooked.get(str(call["id"]), ())]
     if this.ending is None and not this.stop.asked:
         seen = [(str(c["name"]), c["input"], *this.outcomes.get(str(c["id"]), ((), ()))) for c in calls]
         count = this.guard.add(seen)

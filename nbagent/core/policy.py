@@ -2,7 +2,7 @@
 
 A call is decided by: deny rules → ask rules → the mode → allow rules → the person. `TABLE` is the whole of the modes.
 For tools that run code a rule means the whole tool or one exact text (`sha256:…`): a prefix of code says nothing about
-what the code does. Hooks come before all of this by wrapping a `Gate`.
+what the code does. Hooks come before all of this: `Hooked` wraps a `Gate` with what they said of one call.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, Protocol
 
 from nbagent.core.errors import ConfigError
+from nbagent.core.hooks import Verdict
 from nbagent.core.messages import Json
 from nbagent.core.ports import text_hash
 from nbagent.core.tools import Kind, Tool
@@ -45,6 +46,7 @@ _ROWS: dict[Kind, tuple[Action, ...]] = {
     Kind.KEPT: ("ask", "ask", "deny", "deny", "deny", "ask"),
     Kind.WRITE_FILE: ("ask", "allow", "deny", "deny", "deny", "allow"),
     Kind.SHELL: ("ask", "ask", "deny", "deny", "deny", "allow"),
+    Kind.MCP: ("ask", "ask", "deny", "deny", "deny", "allow"),
     Kind.SHELL_READ: ("ask", "ask", "ask", "ask", "deny", "allow"),
     Kind.RISKY_CODE: ("ask", "ask", "deny", "deny", "deny", "allow"),
     Kind.PROTECTED: ("ask", "ask", "deny", "deny", "deny", "ask"),
@@ -107,12 +109,14 @@ def _stands_in(pattern: str, text: str) -> bool:
 class Decision:
     """What happens to a call of `kind`, and which rule or mode says so, as a person would read it.
 
-    The kind is asked of the tool once a decision: tools bind what runs to what they saw then.
+    The kind is asked of the tool once a decision: tools bind what runs to what they saw then. `may_open`: only the mode
+    speaks against the call, so that an allow rule, or a hook that allows, would have answered for the person.
     """
 
     action: Action
     rule: str
     kind: Kind
+    may_open: bool = False
 
 
 class Gate(Protocol):
@@ -126,8 +130,8 @@ class Gate(Protocol):
         """Return the exact rules that "Allow from now on" could keep for such a call of `kind`, narrowest first."""
         ...
 
-    def keep(self, rule: str) -> None:
-        """Keep an allow rule for this session; raise `ConfigError` where the text is no rule."""
+    def keep(self, rule: str, action: Action = "allow") -> None:
+        """Keep a rule for this session; raise `ConfigError` where the text is no rule."""
         ...
 
     @property
@@ -161,9 +165,9 @@ class Policy:
         """The mode in force."""
         return self._mode
 
-    def keep(self, rule: str) -> None:
-        """Keep an allow rule for this session; the same rule twice is kept once."""
-        parsed = Rule.parse("allow", rule)
+    def keep(self, rule: str, action: Action = "allow") -> None:
+        """Keep a rule for this session; the same rule twice is kept once."""
+        parsed = Rule.parse(action, rule)
         if parsed not in self.rules:
             self.kept.append(parsed)
 
@@ -192,7 +196,7 @@ class Policy:
         final = by_mode == "allow" or (by_mode == "deny" and self._mode is not Mode.DONT_ASK)
         if not final and (rule := self._allowing(tool, subject, kind)):
             return Decision("allow", f"rule: allow {rule}", kind)
-        return Decision(by_mode, said, kind)
+        return Decision(by_mode, said, kind, may_open=not final and kind not in {Kind.PROTECTED, *_NO_RULE})
 
     def _allowing(self, tool: Tool, subject: str, kind: Kind) -> Rule | None:
         if kind in _NO_RULE:
@@ -206,6 +210,43 @@ class Policy:
                 continue  # the static look may raise a question that a rule for the whole tool had answered
             return rule
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Hooked:
+    """A gate behind hooks: what they `said` before this call, and `answered` where a person would be asked.
+
+    A hook's deny is final; its ask is asked about whatever the rules and the mode say; its allow stands in for an allow
+    rule: it opens what only the mode keeps shut, never a deny or an ask rule, and no protected path.
+    """
+
+    gate: Gate
+    said: Verdict
+    answered: Verdict
+
+    async def decide(self, tool: Tool, given: Json) -> Decision:
+        """Decide as the gate does, in the order hooks → deny → ask → mode → allow → hooks in the person's place."""
+        return judged(await self.gate.decide(tool, given), self.said, self.answered, self.gate.mode)
+
+
+def judged(decision: Decision, said: Verdict, answered: Verdict, mode: Mode) -> Decision:
+    """Return the gate's `decision` with what hooks `said` before the call and `answered` in the person's place."""
+    word = said.decision
+    if word == "deny":
+        return replace(decision, action="deny", rule=f"hook: {said.reason}", may_open=False)
+    if decision.action == "deny" and not decision.may_open:
+        return decision
+    if word == "ask":
+        decision = replace(
+            decision, action="deny" if mode is Mode.DONT_ASK else "ask", rule=f"hook: {said.reason}", may_open=False
+        )
+    elif word == "allow" and decision.may_open:
+        return replace(decision, action="allow", rule=f"hook: {said.reason}", may_open=False)
+    if decision.action != "ask":
+        return decision
+    if answered.decision == "deny" or (answered.decision == "allow" and decision.may_open):
+        return replace(decision, action=answered.decision, rule=f"hook: {answered.reason}", may_open=False)
+    return decision
 
 
 def table_text() -> str:

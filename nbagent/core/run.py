@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from nbagent.core.endings import Ending
 from nbagent.core.events import Event, Reason, RunEnded, RunStarted, State
+from nbagent.core.hooks import Hooks, NoHooks
 from nbagent.core.limits import Limits
 from nbagent.core.messages import Block, ReplyBuilder, Usage
+from nbagent.core.payloads import CellPayload, Where
 from nbagent.core.policy import Gate
 from nbagent.core.ports import Approver, Model
 from nbagent.core.repeat import RepeatGuard
@@ -105,6 +107,11 @@ class Agent:
     `should_continue` is asked before each turn but the first; a sentence ends the run (reason hook), None lets it go on.
     `notebook` gives the path of the run's notebook, which may get a new name while the run goes on.
     `closing` gives what the end of the run says of the notebook's cells.
+
+    `hooks` are asked, and told of the place as `where` says; an `agent_id` in it makes the run that of a subagent.
+    `begins` is how the session begins with this run (startup, resume, clear, compact, fork; "" where it only goes on).
+    `deeds` gives, once, what was done to cells since it was asked last. `notify_after`: seconds until an unanswered
+    question is a notification.
     """
 
     model: Model
@@ -115,6 +122,11 @@ class Agent:
     should_continue: Callable[[Run], str | None] | None = None
     notebook: Callable[[], str] = str
     closing: Callable[[], str] = str
+    hooks: Hooks = field(default_factory=NoHooks)
+    where: Where = field(default_factory=Where)
+    begins: str = ""
+    deeds: Callable[[], Sequence[CellPayload]] = tuple
+    notify_after: float = 6.0
 
 
 @dataclass(slots=True)
@@ -139,6 +151,13 @@ class Run:
     nudged: bool = False
     ending: Ending | None = None
     guard: RepeatGuard = field(default_factory=RepeatGuard)
+    told: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """By call: what hooks say of it to the model, after the results."""
+    stops_blocked: int = 0
+    title: str = ""
+    """What a hook wants the session to be called."""
+    loose: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    """Notifications that nobody waits for."""
     _began: float = field(default_factory=time.monotonic)
 
     def event(self, kind: type[E], /, **fields: Any) -> E:
@@ -176,6 +195,11 @@ class Run:
             cells=tuple(self.cells),
             checked=self.agent.closing(),
         )
+
+    def let_go(self) -> None:
+        """End the notifications that still go on: nobody waits for an answer any more."""
+        for task in self.loose:
+            task.cancel()
 
     def over(self, ending: Ending | None) -> bool:
         """Take an ending if there is one and none was before; return whether the run is over."""

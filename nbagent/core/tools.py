@@ -15,7 +15,9 @@ from enum import StrEnum
 from typing import Any, get_type_hints, overload
 
 from nbagent.core.errors import ToolError
+from nbagent.core.hooks import Verdict
 from nbagent.core.messages import Block, Json, text_block
+from nbagent.core.payloads import Payload
 from nbagent.core.ports import Preview, Question
 
 ToolFunction = Callable[..., Awaitable[Any]]
@@ -31,6 +33,7 @@ class Kind(StrEnum):
     WRITE_FILE = "write a file"
     SHELL = "shell or network"
     SHELL_READ = "read-only shell command"
+    MCP = "use a tool of an MCP server that is not marked read-only"
     RUN_ALL = "run many cells at once"
     LONG_RUN = "run a cell whose last run took long"
     KEPT = "run a cell that is marked “don't rerun”"
@@ -74,6 +77,11 @@ def _is_block(value: Any) -> bool:
             return False
 
 
+async def silent(_: Payload) -> Verdict:
+    """Say what hooks say where there are none."""
+    return Verdict()
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a running tool function may know and say of its own call."""
@@ -86,6 +94,8 @@ class Call:
     session: str = ""
     run: str = ""
     """Ids of the session and the run that the call belongs to."""
+    hook: Callable[[Payload], Awaitable[Verdict]] = silent
+    """Ask the hooks about something that the call does (a task that it makes); what they say to the model is told."""
 
 
 @dataclass(frozen=True, slots=True)

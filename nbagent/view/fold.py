@@ -59,6 +59,7 @@ class ViewModel:
     questions: tuple[QuestionItem, ...] = ()
     ended: ev.RunEnded | None = None
     stale: str = ""
+    hooks: tuple[ev.HookStarted, ...] = ()
     reply: int = 0
     count: int = 0
 
@@ -71,6 +72,8 @@ class ViewModel:
             return "Waiting for you to approve or deny"
         if self.questions:
             return "Waiting for your answer"
+        if self.hooks:
+            return self.hooks[-1].message or f"Running the hook {self.hooks[-1].hook}"
         if not self.started:
             return "Starting…"
         if (running := self.running) is not None:
@@ -134,6 +137,8 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
             return ViewModel(reply=view.reply, count=view.count)  # the next items get keys of their own
         case ev.Noted():
             return _add(view, NoteItem(key=_key(view, "n"), turn=event.turn, text=event.text, level=event.level))
+        case ev.HookStarted() | ev.HookEnded():
+            return _hook(view, event)
         case ev.RetryScheduled():
             return _add(view, RetryItem(key=_key(view, "r"), turn=event.turn, attempt=event.attempt,
                                         limit=event.limit, wait=event.wait, why=event.why))  # fmt: skip
@@ -323,6 +328,17 @@ def _approval(view: ViewModel, event: ev.ApprovalAsked | ev.ApprovalAnswered) ->
     return _put(replace(view, approvals=(*view.approvals, {**asked, "call_id": event.call_id})), item)
 
 
+def _hook(view: ViewModel, event: ev.HookStarted | ev.HookEnded) -> ViewModel:
+    """A hook is seen while it runs, and afterwards only if something came of it."""
+    if isinstance(event, ev.HookStarted):
+        return replace(view, hooks=(*view.hooks, event))
+    view = replace(view, hooks=tuple(hook for hook in view.hooks if hook.hook_id != event.hook_id))
+    if not event.sentence:
+        return view
+    level = "warning" if event.outcome in {"failed", "block", "stop"} else "info"
+    return _add(view, NoteItem(key=_key(view, "n"), turn=event.turn, text=event.sentence, level=level))
+
+
 def _question(view: ViewModel, event: ev.QuestionAsked | ev.QuestionAnswered) -> ViewModel:
     if isinstance(event, ev.QuestionAsked):
         item = QuestionItem(key=_key(view, "q"), turn=event.turn, question_id=event.question_id, text=event.text,
@@ -350,5 +366,5 @@ def _run_ended(view: ViewModel, event: ev.RunEnded) -> ViewModel:
                 items.append(item)
     usage = event.usage if event.usage.total else view.usage
     cost = view.cost if event.cost is None else event.cost
-    view = replace(view, items=tuple(items), approvals=(), questions=(), ended=event, usage=usage, cost=cost)
+    view = replace(view, items=tuple(items), approvals=(), questions=(), hooks=(), ended=event, usage=usage, cost=cost)
     return _add(view, EndedItem(key=_key(view, "e"), turn=event.turn, ended=event))

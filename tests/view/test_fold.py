@@ -35,6 +35,8 @@ FIELDS = {
     "question_id": IDS, "choices": st.just(("yes",)), "level": TEXT, "reason": st.sampled_from(list(Reason)),
     "sentence": TEXT, "next_step": TEXT, "turns": st.integers(0, 9), "state": st.sampled_from(list(State)),
     "turn": st.integers(0, 3), "at": st.floats(0, 99), "edited": st.booleans(), "checked": TEXT,
+    "hook_id": IDS, "hook": TEXT, "on": TEXT, "message": TEXT, "output": TEXT,
+    "outcome": st.sampled_from(["ok", "ask", "block", "failed"]),
 }  # fmt: skip
 
 
@@ -138,3 +140,23 @@ def test_twenty_thousand_deltas_fold_in_a_moment():
     assert time.perf_counter() - start < 2
     assert len(view.items) == 1
     assert len(view.items[0].text) == 100_000
+
+
+def hook_ended(hook_id: str, sentence: str, outcome: str = "ok") -> ev.HookEnded:
+    return ev.HookEnded(state=State.ACT, turn=1, at=2.0, hook_id=hook_id, hook="guard.sh", on="PreToolUse",
+                        outcome=outcome, sentence=sentence, seconds=0.5)  # fmt: skip
+
+
+def test_a_hook_is_shown_while_it_runs_and_stays_only_if_something_came_of_it():
+    began = [
+        ev.HookStarted(state=State.ACT, turn=1, at=1.0, hook_id=hook_id, hook="guard.sh", on="PreToolUse", message=said)
+        for hook_id, said in (("1", ""), ("2", "Looking at the command"))
+    ]
+    view = fold_all(began[:1])
+    assert view.activity == "Running the hook guard.sh"
+    assert fold(view, began[1]).activity == "Looking at the command"
+    assert fold(view, hook_ended("1", "")).items == ()
+    assert fold(view, hook_ended("1", "")).hooks == ()
+    (note,) = fold(view, hook_ended("1", "The hook guard.sh failed.", "failed")).items
+    assert isinstance(note, NoteItem)
+    assert (note.text, note.level) == ("The hook guard.sh failed.", "warning")
