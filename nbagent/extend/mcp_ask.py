@@ -123,7 +123,9 @@ def _typed(said: str, spec: Mapping[str, Any], options: Mapping[str, Any]) -> An
         return _number(said, spec)
     length = len(said)
     if length < int(spec.get("minLength") or 0) or length > int(spec.get("maxLength") or 1_000_000):
-        raise ValueError(f"it must have {spec.get('minLength', 0)} to {spec.get('maxLength', 'any number of')} characters.")
+        raise ValueError(
+            f"it must have {spec.get('minLength', 0)} to {spec.get('maxLength', 'any number of')} characters."
+        )
     return said
 
 

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import shutil
-import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,8 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nbagent.core.errors import ConfigError, ToolError
 from nbagent.core.ports import Question
 from nbagent.core.tools import Call
-from nbagent.extend import mcp_ask, mcp_guard
+from nbagent.extend import mcp_ask
 from nbagent.extend.mcp_config import Launch, ServerSpec
+from nbagent.extend.mcp_connect import check, process, remote
+from nbagent.extend.mcp_offers import Offers, Watched, learned
 from nbagent.extend.mcp_words import Lines, failure, needs_login
 
 if TYPE_CHECKING:
@@ -32,11 +31,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-NEEDS_MCP = "MCP servers need the package mcp, which is not installed: %pip install 'jupyter-nbagent[mcp]'."
-TOOLS = 200
-"""Tools of one server that are offered; the first ones."""
-_PAGES = 50
-_ITEMS = 500  # resources and prompts of one server
 _CLOSING = 12.0  # seconds for a server to end: the SDK takes 2 s to wait, 2 s to end it, 2 s to kill it
 
 
@@ -49,20 +43,6 @@ class State(StrEnum):
     ENDED = "ended"
     FAILED = "failed"
     NEEDS_LOGIN = "needs a login"
-
-
-@dataclass(slots=True)
-class Offers:
-    """What a server offers, as it said last."""
-
-    tools: list[types.Tool] = field(default_factory=list[Any])
-    prompts: list[types.Prompt] = field(default_factory=list[Any])
-    resources: list[types.Resource] = field(default_factory=list[Any])
-    templates: list[types.ResourceTemplate] = field(default_factory=list[Any])
-    has_resources: bool = False
-    instructions: str = ""
-    version: str = ""
-    """The server's own name and version, and the protocol's."""
 
 
 @dataclass(slots=True)
@@ -124,7 +104,7 @@ class Connection:
         self.stale = False
         try:
             async with asyncio.timeout(self._limit):
-                self.offers = await _learned(client)
+                self.offers = await learned(client)
         except (TimeoutError, *_failures()) as error:
             self.lines.add(f"asking what it offers failed: {failure(error)}")
 
@@ -133,7 +113,7 @@ class Connection:
         self.state, self.why, self._status = State.STARTING, "", 0
         try:
             launch = self._launch()
-            _check(launch)
+            check(launch)
         except ConfigError as error:
             self.state, self.why = State.FAILED, str(error)
             return
@@ -151,7 +131,9 @@ class Connection:
             return
         if not owner.done():
             await self._stop()
-            self.why = f"it did not answer within {launch.start_seconds:g} s; MCP_TIMEOUT (milliseconds) gives it longer"
+            self.why = (
+                f"it did not answer within {launch.start_seconds:g} s; MCP_TIMEOUT (milliseconds) gives it longer"
+            )
         else:
             self.why = failure(owner.exception(), self._status)
         self.state = State.NEEDS_LOGIN if needs_login(self._status) else State.FAILED
@@ -161,8 +143,9 @@ class Connection:
         owner, self._owner, self._client = self._owner, None, None
         if owner is None:
             return
+        starting, self.state = self.state is State.STARTING, State.STOPPED
         self._leave.set()
-        if not owner.done() and self.state is State.STARTING:
+        if starting:
             owner.cancel()
         done, _ = await asyncio.wait({owner}, timeout=_CLOSING)
         if not done:
@@ -174,24 +157,22 @@ class Connection:
     async def _own(self, launch: Launch, ready: asyncio.Future[None]) -> None:
         """Hold the connection from its beginning to its end: the only task that enters and leaves the client."""
         leave = self._leave
+        client = await self._entered(launch, leave)
+        listener: asyncio.Task[None] | None = None
         try:
-            client = await self._entered(launch, leave)
-            listener: asyncio.Task[None] | None = None
-            try:
-                offers = await _learned(client)
-                self._client, self.offers, self.stale, self.state = client, offers, False, State.CONNECTED
-                ready.set_result(None)
-                listener = asyncio.create_task(self._listen(client))
-                await leave.wait()
-            finally:
-                if listener is not None:
-                    listener.cancel()
-                    await asyncio.gather(listener, return_exceptions=True)
-                await client.__aexit__(None, None, None)
+            self.offers, self.stale = await learned(client), False
+            self._client, self.state = client, State.CONNECTED
+            ready.set_result(None)
+            listener = asyncio.create_task(self._listen(client))
+            await leave.wait()
         finally:
             if self.state is State.CONNECTED and self._leave is leave:
-                self.state, self.why = State.ENDED, "its connection was closed by the server"
+                self._client, self.state, self.why = None, State.ENDED, "the server ended, or closed the connection"
                 self._add_said()
+            if listener is not None:
+                listener.cancel()
+                await asyncio.gather(listener, return_exceptions=True)
+            await client.__aexit__(None, None, None)
 
     async def _entered(self, launch: Launch, leave: asyncio.Event) -> Client:
         """Connect: with the newest protocol, and where a server breaks on its first question, as older ones expect it."""
@@ -228,41 +209,10 @@ class Connection:
 
         async with AsyncExitStack() as stack:
             if launch.kind == "stdio":
-                read, write = await self._process(launch, stack)
+                read, write = await process(launch, self.lines, stack)
             else:
-                read, write = await self._remote(launch, stack)
-            yield _Watched(read, closed), write
-
-    async def _process(self, launch: Launch, stack: AsyncExitStack) -> Any:
-        from mcp.client.stdio import StdioServerParameters, stdio_client
-
-        command, *args = guarded([launch.command, *launch.args])
-        parameters = StdioServerParameters(
-            command=command, args=args, env=dict(launch.env), cwd=launch.folder, encoding_error_handler="replace"
-        )
-        with self.lines.pipe() as errors:  # the process has its own copy as soon as it runs
-            return await stack.enter_async_context(stdio_client(parameters, errlog=errors))
-
-    async def _remote(self, launch: Launch, stack: AsyncExitStack) -> Any:
-        from mcp.client.sse import sse_client
-        from mcp.client.streamable_http import streamable_http_client
-        from mcp.shared._httpx_utils import create_mcp_http_client
-
-        async def answered(response: Any) -> None:
-            if response.status_code >= 400:
-                self._status = int(response.status_code)
-
-        def made(headers: dict[str, str] | None = None, timeout: Any = None, auth: Any = None) -> Any:
-            client = create_mcp_http_client(headers, timeout, auth)
-            client.event_hooks = {"response": [answered]}
-            return client
-
-        headers = dict(launch.headers)
-        if launch.kind == "sse":
-            transport = sse_client(launch.url, headers, sse_read_timeout=3600.0, httpx_client_factory=made)
-            return await stack.enter_async_context(transport)
-        http = await stack.enter_async_context(made(headers))
-        return await stack.enter_async_context(streamable_http_client(launch.url, http_client=http))
+                read, write = await remote(launch, self._refused, stack)
+            yield Watched(read, closed), write
 
     async def _listen(self, client: Client) -> None:
         """On the newest protocol a server tells of changes only where it is asked to."""
@@ -283,11 +233,11 @@ class Connection:
         """Call a tool. Raises `ToolError` with a sentence for the model, which says whether the call may have run."""
 
         async def sent(client: Client, running: _Running) -> types.CallToolResult:
-            async def progress(done: float, total: float | None, message: str | None) -> None:
+            async def told(progress: float, total: float | None, message: str | None) -> None:
                 self._restart_clock(running)
-                call.progress(_progress(done, total, message))
+                call.progress(_progress(progress, total, message))
 
-            return await client.call_tool(tool, dict(arguments), progress_callback=progress)
+            return await client.call_tool(tool, dict(arguments), progress_callback=told)
 
         return await self._asked(sent, call, f"{tool} of the MCP server “{self.spec.name}”")
 
@@ -340,6 +290,9 @@ class Connection:
             raise ToolError(f"The MCP server “{self.spec.name}” is not running, so nothing was sent: {self.why}.")
         return self._client
 
+    def _refused(self, status: int) -> None:
+        self._status = status
+
     # ── what the server says and asks ────────────────────────────────────────────────────────────────────────────────
 
     async def _heard(self, message: Any) -> None:
@@ -352,13 +305,13 @@ class Connection:
     async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
         self.lines.add(f"{params.level}: {params.data}")
 
-    async def _roots(self, _context: Any) -> types.ListRootsResult:
+    async def _roots(self, context: Any) -> types.ListRootsResult:  # noqa: ARG002  (the SDK's protocol)
         from mcp import types
         from pydantic import FileUrl
 
         return types.ListRootsResult(roots=[types.Root(uri=FileUrl(self._folder.as_uri()), name=self._folder.name)])
 
-    async def _elicited(self, _context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+    async def _elicited(self, context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:  # noqa: ARG002
         """Put the server's question to the person whom the newest call belongs to; without one it is declined."""
         from mcp import types
 
@@ -395,102 +348,6 @@ class Connection:
     def _add_said(self) -> None:
         if said := self.lines.last(1):
             self.why = f"{self.why} (it said: {said[0][:300]})"
-
-
-class _Watched:
-    """A read stream that says when it has ended, which the SDK's client keeps to itself."""
-
-    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
-        self._stream = stream
-        self._ended = ended
-
-    @property
-    def last_context(self) -> Any:
-        """What the SDK hands from the sender of a message to whoever handles it."""
-        return getattr(self._stream, "last_context", None)
-
-    def __aiter__(self) -> _Watched:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self._stream.__anext__()
-        except StopAsyncIteration:
-            self._ended()
-            raise
-
-    async def receive(self) -> Any:
-        """Return the next message."""
-        return await self._stream.receive()
-
-    async def aclose(self) -> None:
-        """Close it."""
-        await self._stream.aclose()
-
-    def close(self) -> None:
-        """Close it."""
-        self._stream.close()
-
-    async def __aenter__(self) -> _Watched:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(self, *raised: Any) -> Any:
-        return await self._stream.__aexit__(*raised)
-
-
-def guarded(command: list[str]) -> list[str]:
-    """Return the command that runs `command` and ends it when this process is gone (see `mcp_guard`)."""
-    if os.name != "posix":
-        return command
-    return [sys.executable, "-I", "-S", mcp_guard.__file__, str(os.getpid()), *command]
-
-
-def _check(launch: Launch) -> None:
-    """Say what is missing before anything is started."""
-    try:
-        import mcp  # noqa: F401
-    except ImportError as error:
-        raise ConfigError(NEEDS_MCP) from error
-    if launch.kind != "stdio":
-        return
-    path = launch.env.get("PATH") or os.environ.get("PATH")
-    inside = launch.folder / launch.command
-    if shutil.which(launch.command, path=path) is None and not inside.is_file():
-        raise ConfigError(f"there is no command {launch.command!r} here: install it, or write its whole path")
-
-
-async def _learned(client: Client) -> Offers:
-    """Ask a server what it offers: all pages, within bounds."""
-    has, info = client.server_capabilities, client.server_info
-    named = f"{info.name} {info.version}".strip() if info is not None else "no name given"
-    offers = Offers(instructions=client.instructions or "", version=f"{named}, protocol {client.protocol_version}")
-    if has.tools is not None:
-        offers.tools = await _pages(client.list_tools, "tools", TOOLS)
-    if has.prompts is not None:
-        offers.prompts = await _pages(client.list_prompts, "prompts", _ITEMS)
-    if has.resources is not None:
-        offers.has_resources = True
-        offers.resources = await _pages(client.list_resources, "resources", _ITEMS)
-        offers.templates = await _pages(client.list_resource_templates, "resource_templates", _ITEMS)
-    return offers
-
-
-async def _pages(ask: Callable[..., Coroutine[Any, Any, Any]], key: str, limit: int) -> list[Any]:
-    from mcp import MCPError
-
-    items: list[Any] = []
-    cursor: str | None = None
-    for _ in range(_PAGES):
-        try:
-            page = await ask(cursor=cursor)
-        except MCPError:  # it says that it has them, and then does not know the question
-            break
-        items += getattr(page, key)
-        cursor = page.next_cursor
-        if not cursor or len(items) >= limit:
-            break
-    return items[:limit]
 
 
 def _failures() -> tuple[type[BaseException], ...]:

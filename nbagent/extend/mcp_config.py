@@ -144,9 +144,7 @@ class ServerSpec:
         if not url.startswith(("http://", "https://")):
             raise ConfigError(f"{self._where}: url = {self.config.get('url')!r} must begin with http:// or https://.")
         headers = self._table("headers", known)
-        return Launch(
-            kind, url=url, headers=headers, folder=self.folder, start_seconds=times[0], call_seconds=times[1]
-        )
+        return Launch(kind, url=url, headers=headers, folder=self.folder, start_seconds=times[0], call_seconds=times[1])
 
     def _text(self, key: str, value: Any, known: Mapping[str, str]) -> str:
         if not isinstance(value, str) or not value.strip():
@@ -196,7 +194,7 @@ class Files:
     @classmethod
     def of(cls, folder: Path, environment: Mapping[str, str]) -> Files:
         """The files of this person and of the project `folder`."""
-        import platformdirs  # noqa: PLC0415  (only when servers are looked for)
+        import platformdirs
 
         home = Path(environment.get("CLAUDE_CONFIG_DIR") or Path.home())
         return cls(folder, Path(platformdirs.user_config_dir("nbagent")) / "mcp.json", home / ".claude.json")

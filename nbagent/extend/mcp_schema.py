@@ -83,8 +83,8 @@ class Arguments:
         return {self.names.get(name, name): value for name, value in given.items()}
 
     def _problems(self, given: Json) -> list[str]:
-        from jsonschema.exceptions import SchemaError  # noqa: PLC0415  (a schema is checked only when a tool is called)
-        from referencing.exceptions import Unresolvable  # noqa: PLC0415
+        from jsonschema.exceptions import SchemaError
+        from referencing.exceptions import Unresolvable
 
         try:
             if not self._checker:
@@ -97,9 +97,9 @@ class Arguments:
 
 
 def _checker(schema: Json) -> Any:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415
-    from jsonschema.validators import validator_for  # noqa: PLC0415
-    from referencing import Registry  # noqa: PLC0415
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+    from referencing import Registry
 
     kind: Any = validator_for(schema, default=Draft202012Validator)
     kind.check_schema(schema)
@@ -165,9 +165,10 @@ def _renamed(properties: Json) -> tuple[Json, dict[str, str]]:
             while plain in properties or plain in shown:
                 plain = f"{plain[:50]}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"
             names[plain] = name
-            about = spec.get("description", "") if isinstance(spec, dict) else ""
-            spec = {**(spec if isinstance(spec, dict) else {}), "description": f"({name[:200]}) {about}".strip()}
-        shown[plain] = spec
+            known = spec if isinstance(spec, dict) else {}
+            shown[plain] = {**known, "description": f"({name[:200]}) {known.get('description', '')}".strip()}
+        else:
+            shown[plain] = spec
     return shown, names
 
 
