@@ -1,0 +1,215 @@
+"""What in a project's settings files can run or widen: hooks, MCP servers, allow rules and settings that do so, as powers.
+
+Those who use such a thing ask `Trust.holds` for the very power that is made here of what they are about to use: so what
+was shown, what was trusted and what runs are one. A command's own scripts in the project count with it. Read `survey`,
+then `hook_power`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbagent.core.messages import Json
+from nbagent.extend.places import Places
+from nbagent.extend.textfiles import is_inside, read_bytes, read_text, sha256, tree_digest
+from nbagent.extend.trust import Power
+
+SETTINGS = ("settings.local.json", "settings.json")
+"""Names of settings files in `.claude` and `.nbagent`."""
+_SCRIPT_LIMIT = 8 * 1024 * 1024
+_SCRIPTS = (
+    ".sh",
+    ".bash",
+    ".zsh",
+    ".py",
+    ".js",
+    ".mjs",
+    ".cjs",
+    ".ts",
+    ".rb",
+    ".pl",
+    ".ps1",
+    ".psm1",
+    ".cmd",
+    ".bat",
+    ".exe",
+)
+_PROJECT = ("CLAUDE_PROJECT_DIR", "NBAGENT_PROJECT_DIR")
+_RUNS = frozenset(
+    {"apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper", "statusLine", "fileSuggestion"}
+)
+_WIDENS = frozenset({"env", "enableAllProjectMcpServers", "enabledMcpjsonServers", "sandbox", "autoMemoryDirectory"})
+_NARROW = frozenset({"", "default", "plan", "dontAsk", "read-only", "dont-ask", "ask"})
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All powers of a project's settings files, and what is wrong with the files, a sentence each."""
+
+    powers: tuple[Power, ...]
+    problems: tuple[str, ...]
+
+
+def survey(places: Places) -> Survey:
+    """Read the project's settings and MCP files, and tell what in them can run or widen; nothing is used."""
+    powers: list[Power] = []
+    problems: list[str] = []
+    for name in SETTINGS:
+        for path in places.project(name):
+            if (found := read_json(path, places, problems)) is not None:
+                powers += settings_powers(found, places.shown(path), places)
+    for path in mcp_files(places):
+        if (found := read_json(path, places, problems)) is not None:
+            servers = found.get("mcpServers")
+            for name, config in servers.items() if isinstance(servers, dict) else ():
+                powers.append(server_power(str(name), config, places.shown(path), places))
+    return Survey(tuple(dict.fromkeys(powers)), tuple(problems))
+
+
+def mcp_files(places: Places) -> tuple[Path, ...]:
+    """Return where a project's MCP servers are listed, the file that counts most first."""
+    return tuple(path for base in places.upward() for path in (base / ".nbagent" / "mcp.json", base / ".mcp.json"))
+
+
+def read_json(path: Path, places: Places, problems: list[str]) -> Json | None:
+    """Return the object in a project's JSON file; None, with a sentence in `problems`, where it can't be read."""
+    if not os.path.lexists(path):
+        return None
+    shown = places.shown(path)
+    if not is_inside(path, places.root):
+        problems.append(f"{shown} is not used: it leads out of the project.")
+        return None
+    read = read_text(path)
+    if read is None or (read.problem and not read.text):
+        problems.append(read.problem if read else f"{shown} can't be read.")
+        return None
+    try:
+        found = json.loads(read.text)
+    except json.JSONDecodeError as error:
+        problems.append(f"{shown} is not used: line {error.lineno} is not JSON ({error.msg}).")
+        return None
+    except (RecursionError, ValueError):
+        problems.append(f"{shown} is not used: it is nested too deeply, or a number in it has too many digits.")
+        return None
+    if not isinstance(found, dict):
+        problems.append(f"{shown} is not used: it must be an object like {{…}}.")
+        return None
+    return found
+
+
+def settings_powers(settings: Json, file: str, places: Places) -> Iterator[Power]:
+    """Yield the powers in one settings file."""
+    hooks = settings.get("hooks")
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        for group in groups if isinstance(groups, list) else ():
+            handlers = group.get("hooks") if isinstance(group, dict) else None
+            for handler in handlers if isinstance(handlers, list) else ():
+                yield hook_power(str(event), group.get("matcher"), handler, file, places)
+    permissions = settings.get("permissions")
+    if isinstance(permissions, dict):
+        allowed = permissions.get("allow")
+        yield from (rule_power(str(rule), file) for rule in (allowed if isinstance(allowed, list) else ()))
+        for key in ("additionalDirectories", "defaultMode"):
+            value = permissions.get(key)
+            if value and (key != "defaultMode" or value not in _NARROW):
+                yield setting_power(f"permissions.{key}", value, file, places)
+    for key in sorted((_RUNS | _WIDENS) & settings.keys()):
+        yield setting_power(key, settings[key], file, places)
+    servers = settings.get("mcpServers")
+    for name, config in servers.items() if isinstance(servers, dict) else ():
+        yield server_power(str(name), config, file, places)
+
+
+def hook_power(event: str, matcher: Any, handler: Any, file: str, places: Places) -> Power:
+    """Return the power of one handler of a hook in the settings file `file` (as shown)."""
+    given = handler if isinstance(handler, dict) else {}
+    what = given.get("command") or given.get("url") or given.get("prompt") or given.get("tool") or given.get("type")
+    words = " ".join(map(str, [what, *_arguments(given)]))
+    after = f" on {matcher}" if matcher else ""
+    name = f"{event}{after} #{sha256(words.encode('utf-8', 'replace'))[:6]}"
+    return Power("hook", name, file, f"runs `{words}`", _digest([event, matcher, handler], _words(given), places))
+
+
+def server_power(name: str, config: Any, file: str, places: Places) -> Power:
+    """Return the power of one MCP server."""
+    given = config if isinstance(config, dict) else {}
+    if given.get("command"):
+        does = f"starts `{' '.join(map(str, [given['command'], *_arguments(given)]))}`"
+    else:
+        does = f"connects to {given.get('url', 'nowhere')}"
+    if isinstance(given.get("env"), dict) and given["env"]:
+        does += f" with {', '.join(map(str, given['env']))} set"
+    return Power("MCP server", name, file, does, _digest([name, config], _words(given), places))
+
+
+def rule_power(rule: str, file: str) -> Power:
+    """Return the power of one allow rule."""
+    return Power("rule", f"allow {rule}", file, f"allows {rule} without asking", _hashed(rule))
+
+
+def setting_power(key: str, value: Any, file: str, places: Places) -> Power:
+    """Return the power of a setting that runs something or widens what is allowed."""
+    words = [value] if isinstance(value, str) else _words(value) if isinstance(value, dict) else []
+    said = json.dumps(value, ensure_ascii=False, default=str)
+    does = f"runs `{said}`" if key in _RUNS else f"sets {said}"
+    return Power("setting", key, file, does, _digest([key, value], words if key in _RUNS else [], places))
+
+
+def _words(given: Mapping[str, Any]) -> list[str]:
+    return [str(given.get("command") or ""), *map(str, _arguments(given))]
+
+
+def _arguments(given: Mapping[str, Any]) -> Sequence[Any]:
+    found = given.get("args")
+    return found if isinstance(found, list) else ()
+
+
+def _hashed(value: Any) -> str:
+    return sha256(json.dumps(value, sort_keys=True, default=str).encode("utf-8", "replace"))
+
+
+def _digest(value: Any, words: Sequence[str], places: Places) -> str:
+    """Return the hash of a setting together with the project's own scripts that its command names."""
+    scripts = [f"{places.shown(path)} {_script(path)}" for path in _scripts(words, places)]
+    return _hashed([value, scripts])
+
+
+def _script(path: Path) -> str:
+    """Return the hash of a script; one below `.claude` or `.nbagent` counts with the scripts beside it, which it may call."""
+    try:
+        own = sha256(read_bytes(path, _SCRIPT_LIMIT))
+    except (OSError, ValueError) as error:
+        return f"unreadable: {error}"
+    beside = {".claude", ".nbagent"} & set(path.parent.parts)
+    return own + (tree_digest(path.parent, _SCRIPTS) or "too many files beside it") if beside else own
+
+
+def _scripts(words: Sequence[str], places: Places) -> list[Path]:
+    """Return the files of the project that a command names."""
+    found: dict[Path, None] = {}
+    for text in words:
+        for name in _PROJECT:
+            text = text.replace(f"${{{name}}}", str(places.root)).replace(f"${name}", str(places.root))  # noqa: PLW2901
+        try:
+            tokens = shlex.split(text)
+        except ValueError:
+            tokens = text.split()
+        for token in tokens:
+            for base in dict.fromkeys((places.folder, places.root)):
+                path = base / token.strip("();|&<>")
+                if len(token) < 4096 and "\0" not in token and _is_file(path) and is_inside(path, places.root):
+                    found[path] = None
+    return list(found)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
