@@ -17,7 +17,7 @@ from nbagent.extend.frontmatter import Fields, parse
 from nbagent.extend.globs import matches
 from nbagent.extend.imports import imports, without_comments
 from nbagent.extend.places import Places
-from nbagent.extend.textfiles import files_below, is_inside, read_text, sha256
+from nbagent.extend.textfiles import TextFile, files_below, is_inside, read_text, sha256
 from nbagent.extend.trust import Power, Trust
 
 HOPS = 4
@@ -44,6 +44,7 @@ _TEXTS = frozenset(
         *(".cs", ".rb", ".php", ".swift", ".sh", ".bash", ".ps1", ".lua", ".pl", ".proto", ".graphql", ".diff"),
     }
 )
+_NAMES = frozenset({"CLAUDE.md", "CLAUDE.local.md", "NBAGENT.md", "NBAGENT.local.md"})
 _DOCUMENTS = frozenset({".md", ".mdx", ".markdown", ".txt", ".rst"})
 
 
@@ -59,6 +60,18 @@ class Part:
     globs: tuple[str, ...] = ()
     trigger: Path | None = None
     parent: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """How a file came to be read: how many imports away, by which file, and for which file that was touched."""
+
+    hops: int = 0
+    parent: Path | None = None
+    trigger: Path | None = None
+
+
+_BY_ITSELF = _About()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +110,7 @@ class Instructions:
         self._places = places
         self._trust = trust
         self._excludes = tuple(excludes)
-        self._told: set[str] = set()
+        self._seen: set[str] = set()
         self._waiting: list[Part] = []
         self._powers: dict[str, Power] = {}
         self._problems: list[str] = []
@@ -110,7 +123,7 @@ class Instructions:
 
     def start(self, reason: Literal["session_start", "compact"] = "session_start") -> Loaded:
         """Read all that holds from the beginning, anew, in order; after a compaction too."""
-        self._told.clear()
+        self._seen.clear()
         self._waiting.clear()
         self._powers.clear()
         self._problems, self._room = [], TOTAL_LIMIT
@@ -127,13 +140,12 @@ class Instructions:
         for folder in reversed(real.parents):
             if self._places.folder in folder.parents:
                 for file, kind in self._of_folder(folder):
-                    parts += self._file(file, kind, "nested_traversal", trigger=real)
-        for rule in self._waiting:
-            base = self._places.root if rule.memory_type == "Project" else self._places.folder
-            fits = real.is_relative_to(base) and matches(real.relative_to(base).as_posix(), rule.globs)
-            if fits and str(rule.path) not in self._told:
-                self._told.add(str(rule.path))
-                parts.append(replace(rule, reason="path_glob_match", trigger=real))
+                    parts += self._file(file, kind, "nested_traversal", _About(trigger=real))
+        below = real.relative_to(self._places.root).as_posix()
+        due = [rule for rule in self._waiting if matches(below, rule.globs)]
+        self._waiting = [rule for rule in self._waiting if rule not in due]
+        for rule in due:
+            parts += self._told(replace(rule, reason="path_glob_match", trigger=real), 0)
         return Loaded(tuple(parts), tuple(self._problems))
 
     def _files(self) -> Iterator[tuple[Path, MemoryType]]:
@@ -142,73 +154,68 @@ class Instructions:
         yield places.managed / "CLAUDE.md", "Managed"
         for folder, name in ((places.claude, "CLAUDE.md"), (places.own, "NBAGENT.md")):
             yield folder / name, "User"
-            yield from ((path, "User") for path in files_below(folder / "rules", ".md"))
+            for path in files_below(folder / "rules", ".md"):
+                yield path, "User"
         for folder in (*reversed(places.folder.parents), places.folder):
             yield from self._of_folder(folder)
 
     def _of_folder(self, folder: Path) -> Iterator[tuple[Path, MemoryType]]:
         """Yield the files of one folder of the project, or above it."""
-        places = self._places
-        if folder == places.claude or folder / ".claude" == places.claude:
-            return  # the person's own, which were told already
         yield folder / "CLAUDE.md", "Project"
         yield folder / ".claude" / "CLAUDE.md", "Project"
-        yield from ((path, "Project") for path in files_below(folder / ".claude" / "rules", ".md"))
         yield folder / "NBAGENT.md", "Project"
         yield folder / ".nbagent" / "NBAGENT.md", "Project"
-        yield from ((path, "Project") for path in files_below(folder / ".nbagent" / "rules", ".md"))
+        for holder in (".claude", ".nbagent"):
+            for path in files_below(folder / holder / "rules", ".md"):
+                yield path, "Project"
         yield folder / "CLAUDE.local.md", "Local"
         yield folder / "NBAGENT.local.md", "Local"
 
-    def _file(
-        self,
-        path: Path,
-        kind: MemoryType,
-        reason: Reason,
-        *,
-        hops: int = 0,
-        parent: Path | None = None,
-        trigger: Path | None = None,
-    ) -> Iterator[Part]:
+    def _file(self, path: Path, kind: MemoryType, reason: Reason, about: _About = _BY_ITSELF) -> Iterator[Part]:
         """Yield a file and what it imports, if it is there, may be read, and was not told yet."""
         real = os.path.realpath(path)
-        if real in self._told or self._is_excluded(path) or not os.path.lexists(path):
+        if real in self._seen or not os.path.lexists(path) or self._is_excluded(path):
             return
-        if not self._may_read(path, kind, parent):
+        if not self._may_read(path, kind, about.parent):
             return
         read = read_text(path)
         if read is None:
-            if os.path.islink(path):  # noqa: PTH114  (beside realpath)
-                self._problems.append(f"{self._places.shown(path)} is a link that leads nowhere.")
+            self._problems.append(f"{self._places.shown(path)} is a link that leads nowhere.")
             return
-        self._told.add(real)
-        if read.problem:
-            self._problems.append(read.problem)
-        front = parse(read.text)
-        fields = Fields(front.fields, ("paths",))
-        shown = self._places.shown(path)
-        said = [*([front.problem] if front.problem else []), *fields.problems]
-        self._problems += [f"{shown}: {one}." for one in said]
-        text = without_comments(front.body if front.fields or front.problem else read.text).strip()
-        globs = fields.patterns("paths")
-        part = Part(Path(real), shown, text, kind, reason, globs, trigger, parent)
-        if globs and path.parent.name != ".claude" and "rules" in path.parts:
-            self._told.discard(real)
+        self._seen.add(real)
+        part = self._part(read, kind, reason, about)
+        if part.globs:
             self._waiting.append(part)
             return
-        if text and (kept := self._fitting(part)) is not None:
+        yield from self._told(part, about.hops)
+
+    def _part(self, read: TextFile, kind: MemoryType, reason: Reason, about: _About) -> Part:
+        """Return what is to be told of a file. Only rules have `paths`: other files hold wherever they lie."""
+        shown = self._places.shown(read.path)
+        front = parse(read.text)
+        fields = Fields(front.fields, ("paths",))
+        rule = about.hops == 0 and read.path.name not in _NAMES
+        globs = fields.patterns("paths") if rule else ()
+        said = [*([front.problem] if front.problem else []), *fields.problems]
+        self._problems += [*([read.problem] if read.problem else []), *(f"{shown}: {one}." for one in said)]
+        text = without_comments(front.body if front.fields or front.problem else read.text).strip()
+        return Part(read.path, shown, text, kind, reason, globs, about.trigger, about.parent)
+
+    def _told(self, part: Part, hops: int) -> Iterator[Part]:
+        """Yield a part, if there is room and it is not empty, and what it imports."""
+        if part.text and (kept := self._fitting(part)) is not None:
             yield kept
         if hops < HOPS:
-            yield from self._imported(path, text, kind, hops)
-        elif found := imports(text):
+            yield from self._imported(part, hops)
+        elif found := imports(part.text):
             self._problems.append(
-                f"{shown} imports {found[0]}, but imports are followed {HOPS} times only; it is not read."
+                f"{part.shown} imports {found[0]}; imports are followed {HOPS} times only, so it is not read."
             )
 
-    def _imported(self, path: Path, text: str, kind: MemoryType, hops: int) -> Iterator[Part]:
-        for written in imports(text):
-            if (target := self._target(path, written)) is not None:
-                yield from self._file(target, kind, "include", hops=hops + 1, parent=path)
+    def _imported(self, part: Part, hops: int) -> Iterator[Part]:
+        for written in imports(part.text):
+            if (target := self._target(part.path, written)) is not None:
+                yield from self._file(target, part.memory_type, "include", _About(hops + 1, part.path, part.trigger))
 
     def _target(self, importer: Path, written: str) -> Path | None:
         """Return the file that an import means; None, quietly for what is no file (`@name`), where there is none."""
