@@ -1,0 +1,65 @@
+"""The tool by which the model loads a skill, or reads one of its files.
+
+It must not know where skills lie or how they are read (`Skills`). What a skill brings (rules for this turn, hooks, a
+model) is handed on by those who give the skills; where it brings any, the person is asked first. Read `tools`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from nbagent.core.messages import Json, text_block
+from nbagent.core.ports import Preview, text_hash
+from nbagent.core.tools import Call, Kind, Result, Tool, tool
+
+
+class Skills(Protocol):
+    """The skills that a model may load; all methods but `brings` raise `ToolError` with a sentence for the model."""
+
+    def brings(self, name: str) -> str:
+        """Return in plain words what a skill runs, allows or brings when it is loaded, "" where it is text only."""
+        ...
+
+    async def invoke(self, name: str, arguments: str, call: Call) -> str:
+        """Load a skill: let what it brings take effect, and return its text (of a forked one, what came out)."""
+        ...
+
+    def file(self, name: str, path: str) -> str:
+        """Return the text of one of a skill's files."""
+        ...
+
+
+def tools(skills: Skills) -> list[Tool]:
+    """Return skill."""
+    loaded: set[str] = set()
+
+    def kind(given: Json) -> Kind:
+        return Kind.READ if given["file"] or not skills.brings(given["name"]) else Kind.SHELL
+
+    @tool(
+        kind=kind,
+        subject=lambda given: f"{given['name']} {given['arguments']}".strip(),
+        title=lambda given: f"skill {given['name']} {given['file'] or given['arguments']}".strip()[:120],
+        preview=lambda given: Preview("text", skills.brings(given["name"])) if not given["file"] else Preview(),
+    )
+    async def skill(call: Call, name: str, arguments: str = "", file: str = "") -> Result:
+        """Load a skill: instructions for a kind of task. Which there are is told in a message.
+
+        Load one before you begin a task that it fits, and follow it. Names that you were not told don't exist.
+
+        Args:
+            name: the skill's name.
+            arguments: what it is to be done with, if the skill wants that.
+            file: instead of the instructions, one of the files that they name, e.g. "reference.md".
+        """
+        if file:
+            text = skills.file(name, file)
+            return Result((text_block(text),), f"{file}: {len(text.splitlines())} lines")
+        text = await skills.invoke(name, arguments, call)
+        known = text_hash(f"{call.session}\0{name}\0{text}")
+        if known in loaded:
+            return Result((text_block(f"The skill {name} is loaded already, with the same text: go by it."),), "again")
+        loaded.add(known)
+        return Result((text_block(text),), f"skill {name}")
+
+    return [skill]
