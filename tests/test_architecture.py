@@ -113,6 +113,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "traitlets": {"app/": EAGER, "jupyter/": EAGER, "view/widget.py": EAGER, "headless/": EAGER},
     "tornado": {"jupyter/": EAGER},
     "typer": {"outside": EAGER},
+    "yaml": {"extend/frontmatter.py": LAZY},
 }  # fmt: skip
 
 

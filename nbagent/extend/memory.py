@@ -7,7 +7,7 @@ link out of it. Read `Memory.text`, then `Memory.add`.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import re
 from collections.abc import Callable
@@ -53,7 +53,7 @@ def memory_folder(places: Places) -> Path:
 class Memory:
     """The notes in `folder` (whose name must be `memories`: so the SDK wants it). `today` gives the date of a change."""
 
-    def __init__(self, folder: Path, today: Callable[[], datetime.date] = datetime.date.today) -> None:
+    def __init__(self, folder: Path, today: Callable[[], dt.date] = dt.date.today) -> None:
         self.folder = folder
         self._today = today
 
@@ -182,8 +182,8 @@ class Memory:
             self._sdk("create", path=path, file_text=new)
 
     def _sdk(self, command: str, **arguments: Any) -> None:
-        from anthropic.lib.tools import BetaLocalFilesystemMemoryTool  # noqa: PLC0415  (the SDK takes a second)
-        from anthropic.lib.tools import ToolError as SdkError  # noqa: PLC0415
+        from anthropic.lib.tools import ToolError as SdkError  # noqa: PLC0415  (the SDK takes a second)
+        from anthropic.tools.memory import BetaLocalFilesystemMemoryTool  # noqa: PLC0415
 
         try:
             BetaLocalFilesystemMemoryTool(str(self.folder.parent)).call({"command": command, **arguments})

@@ -145,11 +145,12 @@ def _with_power(skill: Skill, read: TextFile, shown: str, problems: list[str]) -
             )
         else:
             digest = sha256(f"{read.digest}\n{tree}".encode())
-            power = Power(skill.kind, skill.name, shown, _does(skill), digest)
+            power = Power(skill.kind, skill.name, shown, does(skill), digest)
     return replace(skill, power=power, trusted=trusted, problems=tuple(problems))
 
 
-def _does(skill: Skill) -> str:
+def does(skill: Skill) -> str:
+    """Return in plain words what a skill runs, allows or brings."""
     said = [f"runs `{command}`" for command in commands(skill.body)]
     said += [f"allows {', '.join(skill.allowed_tools)} for a turn"] if skill.allowed_tools else []
     said += [f"brings a hook for {event}: {_handlers(groups)}" for event, groups in skill.hooks.items()]

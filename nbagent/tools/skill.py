@@ -20,8 +20,11 @@ class Skills(Protocol):
         """Return in plain words what a skill runs, allows or brings when it is loaded, "" where it is text only."""
         ...
 
-    async def invoke(self, name: str, arguments: str, call: Call) -> str:
-        """Load a skill: let what it brings take effect, and return its text (of a forked one, what came out)."""
+    async def invoke(self, name: str, arguments: str, call: Call) -> tuple[str, bool]:
+        """Load a skill and let what it brings take effect.
+
+        Returns its text and False; of one that runs in a context of its own what came out there, and True.
+        """
         ...
 
     def file(self, name: str, path: str) -> str:
@@ -55,8 +58,10 @@ def tools(skills: Skills) -> list[Tool]:
         if file:
             text = skills.file(name, file)
             return Result((text_block(text),), f"{file}: {len(text.splitlines())} lines")
-        text = await skills.invoke(name, arguments, call)
+        text, came_out = await skills.invoke(name, arguments, call)
         known = text_hash(f"{call.session}\0{name}\0{text}")
+        if came_out:
+            return Result((text_block(text),), f"skill {name}: done")
         if known in loaded:
             return Result((text_block(f"The skill {name} is loaded already, with the same text: go by it."),), "again")
         loaded.add(known)

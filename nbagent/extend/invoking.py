@@ -1,0 +1,117 @@
+"""Calls skills, for the model (the tool `skill`) and for a person (`%agent skill NAME …`, `%agent /name …`).
+
+What a skill brings besides its text (rules for this turn, a model, hooks) is handed to who must see to it; a skill that
+runs in a context of its own is handed to who runs subagents. Read `Invoker.called`, then `Invoker.invoke`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from nbagent.core.errors import ToolError
+from nbagent.core.tools import Call
+from nbagent.extend.render import Invocation, Runner, Surroundings, attached_again, render
+from nbagent.extend.shelf import Shelf
+from nbagent.extend.skills import Skill, does
+
+STACKED = 6
+"""How many skills one line may name one after the other: `/write-tests /fix-issue 123`."""
+
+Fork = Callable[[Invocation, Call], Awaitable[str]]
+"""Runs a skill in a context of its own and returns what came out; `ToolError` if that does not work."""
+
+
+def _nothing(_: Invocation) -> None:
+    pass
+
+
+class Invoker:
+    """Calls the skills of a shelf in one session.
+
+    `took_effect` is told of each skill that was called, before its text is given out. Without `run` a skill that has
+    commands can't be called; without `fork` one that wants a context of its own works in this one.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        around: Surroundings,
+        *,
+        run: Runner | None = None,
+        took_effect: Callable[[Invocation], None] = _nothing,
+        fork: Fork | None = None,
+    ) -> None:
+        self._shelf = shelf
+        self._around = around
+        self._run = run
+        self._took_effect = took_effect
+        self._fork = fork
+        self.called_so_far: list[Invocation] = []
+
+    def brings(self, name: str) -> str:
+        """Return in plain words what a skill runs, allows or brings when the model loads it, "" where it is text only."""
+        try:
+            skill = self._shelf.for_model(name)
+        except ToolError:
+            return ""  # the call itself will say why
+        return does(skill) if skill.trusted and skill.has_power else ""
+
+    async def invoke(self, name: str, arguments: str, call: Call) -> tuple[str, bool]:
+        """Load a skill for the model: its text and False, or what came out of its own context and True."""
+        one = await self._call(self._shelf.for_model(name), arguments)
+        if one.fork and self._fork is not None:
+            return await self._fork(one, call), True
+        return one.text, False
+
+    def file(self, name: str, path: str) -> str:
+        """Return the text of one of a skill's files."""
+        return self._shelf.file(self._shelf.for_model(name).name, path)
+
+    async def called(self, line: str) -> tuple[Invocation, ...]:
+        """Call what a person wrote: `NAME arguments` or `/name /other arguments`; each gets the same arguments.
+
+        Raises `ToolError` with a sentence for the person: no such skill, one for the model only, a command that failed.
+        """
+        names, arguments = self._named(line.strip())
+        skills = [self._for_person(name) for name in names]
+        return tuple([await self._call(skill, arguments) for skill in skills])
+
+    def attached_again(self) -> str:
+        """Return the text by which the skills that were called survive a compaction, "" where there are none."""
+        return attached_again(self.called_so_far)
+
+    async def _call(self, skill: Skill, arguments: str) -> Invocation:
+        one = await render(skill, arguments, self._around, self._run)
+        self.called_so_far.append(one)
+        self._took_effect(one)
+        return one
+
+    def _for_person(self, name: str) -> Skill:
+        skill = self._shelf.get(name)
+        if not skill.for_person:
+            raise ToolError(
+                f"{skill.name} is for the model only (user-invocable: false); ask for what you want in words"
+            )
+        return skill
+
+    def _named(self, line: str) -> tuple[list[str], str]:
+        """Split a line into the skills that it names and what they are called with."""
+        if not line.strip("/ "):
+            raise ToolError("Name a skill, e.g. %agent skill explain-this-notebook. %agent skill alone lists them")
+        name, _, rest = line.partition(" ")
+        names = [name]
+        rest = rest.strip()
+        while name.startswith("/") and rest.startswith("/") and len(names) < STACKED:
+            word, _, after = rest.partition(" ")
+            if not self._stacks(word):
+                break
+            names.append(word)
+            rest = after.strip()
+        return names, rest
+
+    def _stacks(self, word: str) -> bool:
+        try:
+            skill = self._shelf.get(word)
+        except ToolError:
+            return False
+        return skill.for_person and skill.context != "fork"
