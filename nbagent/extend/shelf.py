@@ -212,7 +212,8 @@ class Shelf:
 
 
 def _entry(skill: Skill, room: int) -> str:
-    said = " ".join(f"{skill.description} {skill.when_to_use}".split())
+    when = f" When: {skill.when_to_use}" if skill.when_to_use else ""
+    said = " ".join(f"{skill.description}{when}".split())
     if room < 24 or not said:
         return f"- {skill.name}"
     return f"- {skill.name}: {said if len(said) <= room else said[: room - 1] + '…'}"
