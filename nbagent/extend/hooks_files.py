@@ -1,0 +1,148 @@
+"""Which hooks a folder and its person have: settings files of all levels, read with trust in the project's own.
+
+Those of a project are inert until the person said yes to them (`holds`); those that are not stay named, so that the
+person can be told. Must not know how a hook runs. Read `load`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from nbagent.core.errors import ConfigError
+from nbagent.core.messages import Json
+from nbagent.extend.hooks_names import Dialect
+from nbagent.extend.hooks_settings import Hook, Scope, Source, read
+from nbagent.extend.places import OURS, Places
+from nbagent.extend.survey import hook_power, read_json
+from nbagent.extend.textfiles import read_text
+from nbagent.extend.trust import Power
+
+MANAGED = "managed-settings.json"
+USER = "settings.json"
+LOCAL = "settings.local.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The hooks in force, in the order managed, user, project, local; what has no effect; and what waits for trust.
+
+    `urls` and `variables` narrow http hooks, None where no settings do.
+    """
+
+    hooks: tuple[Hook, ...] = ()
+    problems: tuple[str, ...] = ()
+    inert: tuple[Power, ...] = ()
+    urls: tuple[str, ...] | None = None
+    variables: tuple[str, ...] | None = None
+
+
+def load(places: Places, holds: Callable[[Power], bool]) -> Loaded:
+    """Read all settings files for the working folder of `places`; `holds` tells whether the person trusts a power.
+
+    Raises `ConfigError` for one of the person's own files, or a trusted table, that has another shape: a run without its
+    guards must not begin.
+    """
+    found = _Found(places, holds)
+    found.take(_own(places.managed / MANAGED), places.managed / MANAGED, "managed")
+    only_managed = found.said.get("allowManagedHooksOnly") is True
+    for path in reversed(places.user(USER)):
+        found.take(_own(path), path, "user")
+    for name, scope in ((USER, "project"), (LOCAL, "local")):
+        for path in reversed(places.project(name)):
+            found.take(read_json(path, places, found.problems), path, cast("Scope", scope))
+    hooks = [hook for hook in found.hooks if not only_managed or hook.source.scope == "managed"]
+    return Loaded(
+        tuple(hooks), tuple(found.problems), tuple(dict.fromkeys(found.inert)), found.listed("allowedHttpHookUrls"),
+        found.listed("httpHookAllowedEnvVars"),
+    )  # fmt: skip
+
+
+def of_skill(table: object, name: str, *, trusted: bool, environment: Mapping[str, str]) -> tuple[Hook, ...]:
+    """Return the hooks of a skill, or an agent, as its frontmatter has them; none of them where it is not `trusted`."""
+    source = Source(f"skill {name}", "skill", "claude", environment)
+    return read(table, source).hooks if trusted else ()
+
+
+def of_agent(table: object, name: str, *, trusted: bool) -> tuple[Hook, ...]:
+    """Return the hooks of a subagent's frontmatter; none of them where it is not `trusted`."""
+    return read(table, Source(f"agent {name}", "agent", "claude")).hooks if trusted else ()
+
+
+class _Found:
+    """What was found so far."""
+
+    def __init__(self, places: Places, holds: Callable[[Power], bool]) -> None:
+        self.hooks: list[Hook] = []
+        self.problems: list[str] = []
+        self.inert: list[Power] = []
+        self.said: Json = {}
+        self._places, self._holds = places, holds
+        self._lists: dict[str, tuple[str, ...]] = {}
+        self._off: set[Scope] = set()
+
+    def take(self, settings: Json | None, path: Path, scope: Scope) -> None:
+        """Take what one settings file says."""
+        if settings is None or scope in self._off:
+            return
+        mine = scope in {"managed", "user"}
+        if mine:
+            self._narrow(settings)
+        if settings.get("disableAllHooks") is True:
+            self._disable(scope)
+            return
+        shown = self._places.shown(path)
+        dialect: Dialect = "nbagent" if OURS in path.parts or path.parent == self._places.own else "claude"
+
+        def allowed(event: str, matcher: Any, handler: Json) -> bool:
+            return self._holds(hook_power(event, matcher, handler, shown, self._places))
+
+        source = Source(shown, scope, dialect, allowed=None if mine else allowed)
+        try:
+            found = read(settings.get("hooks"), source)
+        except ConfigError as error:
+            if mine:
+                raise
+            self.problems.append(f"{error} None of its hooks is used.")
+            return
+        self.problems += found.problems
+        for hook in found.hooks:
+            if hook.is_allowed:
+                self.hooks.append(hook)
+            else:
+                self.inert.append(hook_power(*hook.written, dict(hook.spec), shown, self._places))
+
+    def _disable(self, scope: Scope) -> None:
+        """Switch hooks off: the administrator all, the person all but the administrator's, a project only its own."""
+        own: set[Scope] = {"project", "local"}
+        self._off |= {"managed": {"managed", "user", *own}, "user": {"user", *own}}.get(scope, own)
+        self.hooks = [hook for hook in self.hooks if hook.source.scope not in self._off]
+
+    def _narrow(self, settings: Json) -> None:
+        self.said |= {key: value for key, value in settings.items() if key == "allowManagedHooksOnly"}
+        for key in ("allowedHttpHookUrls", "httpHookAllowedEnvVars"):
+            if isinstance(value := settings.get(key), list):
+                self._lists[key] = (*self._lists.get(key, ()), *map(str, cast("list[Any]", value)))
+
+    def listed(self, key: str) -> tuple[str, ...] | None:
+        """Return a list that the person's settings have, None where they have none."""
+        return self._lists.get(key)
+
+
+def _own(path: Path) -> Json | None:
+    """Return the object in one of the person's own settings files; raise `ConfigError` where it is none."""
+    found = read_text(path)
+    if found is None:
+        return None
+    if found.problem and not found.text:
+        raise ConfigError(found.problem)
+    try:
+        data = json.loads(found.text or "{}")
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is no JSON: {error}.") from None
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path} must be an object like {{…}}.")
+    return cast("Json", data)
