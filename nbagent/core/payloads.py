@@ -37,6 +37,11 @@ class HookEvent(StrEnum):
     CELL_EDITED = "CellEdited"
     CELL_RUN = "CellRun"
 
+    @classmethod
+    def named(cls, name: str) -> HookEvent | None:
+        """Return the event of that name, None where there is none."""
+        return cls._value2member_map_.get(name)  # type: ignore[return-value]  # a map to this very class
+
 
 TOOL_EVENTS = frozenset({
     HookEvent.PRE_TOOL_USE, HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE, HookEvent.PERMISSION_REQUEST,

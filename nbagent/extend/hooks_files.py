@@ -117,8 +117,11 @@ class _Found:
 
     def _disable(self, scope: Scope) -> None:
         """Switch hooks off: the administrator all, the person all but the administrator's, a project only its own."""
-        own: set[Scope] = {"project", "local"}
-        self._off |= {"managed": {"managed", "user", *own}, "user": {"user", *own}}.get(scope, own)
+        reach: dict[Scope, tuple[Scope, ...]] = {
+            "managed": ("managed", "user", "project", "local"),
+            "user": ("user", "project", "local"),
+        }
+        self._off.update(reach.get(scope, ("project", "local")))
         self.hooks = [hook for hook in self.hooks if hook.source.scope not in self._off]
 
     def _narrow(self, settings: Json) -> None:

@@ -201,7 +201,7 @@ def _rules(updates: list[Any]) -> Rules:
     found: list[tuple[Any, str]] = []
     for update in updates:
         entry = _Fields(cast("Json", update)) if isinstance(update, dict) else _Fields({})
-        if entry.get("type", str, "") != "addRules" or entry.data.get("behavior") not in {"allow", "ask", "deny"}:
+        if entry.get("type", str, "") != "addRules" or entry.data.get("behavior") not in ("allow", "ask", "deny"):
             continue
         for rule in entry.get("rules", list, cast("list[Any]", [])):
             named = _Fields(cast("Json", rule)) if isinstance(rule, dict) else _Fields({})

@@ -46,7 +46,8 @@ def hook_of(
 
     `match`: names with `*` and `?`, several with `|`. Raises `ConfigError` for what is no event, time or word.
     """
-    if event not in HookEvent:
+    named = HookEvent.named(event)
+    if named is None:
         raise ConfigError(f"There is no hook event {event!r}. The events are {', '.join(HookEvent)}.")
     if not callable(function):
         raise ConfigError(f"A hook must be a function, not {function!r}.")
@@ -58,7 +59,7 @@ def hook_of(
     matcher = f"^(?:{'|'.join(patterns)})" if patterns else ""
     home = getattr(function, "__module__", "") or ""
     source = Source(f"{home}.{getattr(function, '__qualname__', repr(function))}", "python", "nbagent")
-    made = Hook(HookEvent(event), "python", {"type": "python", "match": match}, source, timeout=timeout, once=once)
+    made = Hook(named, "python", {"type": "python", "match": match}, source, timeout=timeout, once=once)
     return replace(made, matcher=matcher, on_failure=on_failure, function=function)  # type: ignore[arg-type]  # looked at above
 
 

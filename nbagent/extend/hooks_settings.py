@@ -168,7 +168,7 @@ def matching(matcher: str) -> Callable[[str], bool]:
 
 def _hook(event: HookEvent, matcher: str, spec: Json, source: Source, problems: list[str]) -> Hook:
     kind, problem = spec.get("type"), ""
-    if kind not in _NEEDS:
+    if not isinstance(kind, str) or kind not in _NEEDS:
         problem = f"its type {kind!r} is none of {', '.join(_NEEDS)}"
     elif not isinstance(spec.get(_NEEDS[kind]), str) or not spec[_NEEDS[kind]].strip():
         problem = f"a hook of type {kind} needs {_NEEDS[kind]!r}"
@@ -197,11 +197,11 @@ def _problem(matcher: str, spec: Json) -> str:
     timeout, args = spec.get("timeout"), spec.get("args")
     if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0):
         return f"its timeout {timeout!r} is no number of seconds above 0"
-    if spec.get("onFailure") not in {None, "", "continue", "block"}:
+    if spec.get("onFailure") not in (None, "", "continue", "block"):
         return f"its onFailure {spec['onFailure']!r} is neither 'continue' nor 'block'"
     if args is not None and not (isinstance(args, list) and all(isinstance(arg, str) for arg in args)):
         return f"its args {args!r} is no list of texts"
-    if spec.get("shell") not in {None, "bash", "powershell"}:
+    if spec.get("shell") not in (None, "bash", "powershell"):
         return f"its shell {spec['shell']!r} is neither 'bash' nor 'powershell'"
     if not isinstance(spec.get("if") or "", str):
         return f"its if {spec['if']!r} is no rule"
@@ -226,8 +226,8 @@ def _timeout(spec: Json, event: HookEvent, kind: str) -> float:
 
 
 def _event(name: str, source: Source, problems: list[str]) -> HookEvent | None:
-    if name in HookEvent:
-        return HookEvent(name)
+    if (event := HookEvent.named(name)) is not None:
+        return event
     if name in NEVER_HERE:
         problems.append(f"{source.name}: hooks.{name} has no effect: that does not happen in a notebook.")
     else:
