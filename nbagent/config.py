@@ -24,6 +24,8 @@ RERUN = ("replay", "live", "ask")
 STALE = ("ask", "show", "rerun")
 """What to do with a finished run whose inputs have changed; where nobody can be asked, `ask` fails the cell."""
 _CHOICES = {"rerun": RERUN, "stale": STALE}
+SERVERS = "mcp_servers"
+"""The table of the person's MCP servers in their own file: no setting, `app/mcp.py` reads it."""
 _WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
 _LIMITS = ("max_turns", "budget", "budget_tokens", "timeout", "cell_timeout")
 _FROM_A_PROJECT = frozenset(
@@ -89,7 +91,7 @@ def load(folder: Path, environment: Mapping[str, str], *more: Mapping[str, Any])
     """
     settings = Settings()
     if (own := own_file()).is_file():
-        settings = _merge(settings, _toml(own), str(own))
+        settings = _merge(settings, {k: v for k, v in _toml(own).items() if k != SERVERS}, str(own))
     if (project := _project_file(folder)) is not None:
         tool = _toml(project).get("tool", {})
         table = tool.get("nbagent", {}) if isinstance(tool, dict) else {}
@@ -110,6 +112,14 @@ def own_file() -> Path:
     import platformdirs  # noqa: PLC0415  (only when settings are read)
 
     return Path(platformdirs.user_config_dir("nbagent")) / "config.toml"
+
+
+def own_servers() -> Mapping[str, Any]:
+    """Return the MCP servers in the person's own file, by name; raises `ConfigError` where it can't be read."""
+    table = _toml(own).get(SERVERS, {}) if (own := own_file()).is_file() else {}
+    if not isinstance(table, dict):
+        raise ConfigError(f"{own}: [{SERVERS}] must be a table of servers.")
+    return table
 
 
 def _project_file(folder: Path) -> Path | None:

@@ -86,7 +86,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     # package → where it may be imported (a file, a folder with its slash, or "outside") → whether only in functions
     "IPython": {"jupyter/": EAGER, "app/": EAGER, "outside": LAZY},
     "PIL": {"tools/results.py": LAZY, "tools/images.py": LAZY},
-    "anthropic": {"models/anthropic.py": LAZY, "tools/workspace.py": LAZY, "extend/mcp_content.py": LAZY,
+    "anthropic": {"models/anthropic.py": LAZY, "tools/workspace.py": LAZY,
                   "extend/memory.py": LAZY},
     "anywidget": {"jupyter/": EAGER, "view/widget.py": EAGER},
     "comm": {"jupyter/": EAGER},
@@ -106,7 +106,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "papermill": {"headless/": LAZY},
     "platformdirs": {"extend/": EAGER, "outside": EAGER},
     "psutil": {"jupyter/commands.py": LAZY},
-    "pydantic": {"core/tools.py": LAZY, "extend/mcp_client.py": LAZY},
+    "pydantic": {"core/tools.py": LAZY, "extend/mcp_client.py": LAZY, "extend/mcp_offers.py": LAZY},
     "pygments": {"view/": EAGER},
     "referencing": {"extend/mcp_schema.py": LAZY},
     "rich": {"headless/report.py": EAGER, "view/terminal.py": EAGER, "outside": EAGER},

@@ -34,6 +34,7 @@ from nbagent.jupyter.timer import CellTimer
 
 if TYPE_CHECKING:
     from nbagent.app.undo import Undo
+    from nbagent.extend.mcp import Servers
     from nbagent.jupyter.desk import Desk
 
 _ATTRIBUTE = "_nbagent_extension"
@@ -76,6 +77,13 @@ class Extension:
         from nbagent.app.undo import Undo
 
         return Undo(self.folder, lambda: self.shell.user_ns, lambda: self.stop is not None)
+
+    @cached_property
+    def mcp(self) -> Servers:
+        """The MCP servers of this kernel."""
+        from nbagent.app.mcp import servers_of
+
+        return servers_of(self.folder)
 
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""
@@ -145,6 +153,10 @@ class Extension:
             task.cancel()
         if self.desk is not None:
             self.desk.close()
+        if "mcp" in self.__dict__:
+            from nbagent.app.mcp import close_later
+
+            close_later(self.mcp)
         self.number.remove()
         self.timer.remove()
         logger = logging.getLogger("nbagent")

@@ -164,6 +164,12 @@ def _forget(extension: Extension, rest: str) -> Said:
     return forget(extension, rest)
 
 
+def _mcp(extension: Extension, rest: str) -> Said:
+    from nbagent.app.mcp import command
+
+    return command(extension, rest)
+
+
 def _help(_: Extension, __: str) -> str:
     return (
         "%%agent [options]          run a task in this notebook; %%agent? lists the options\n"
@@ -179,6 +185,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent export [FILE]       a notebook without agent cells; FILE.md is Markdown, FILE.py a script\n"
         "%agent model NAME          opus, sonnet, haiku, or any id of your server\n"
         "%agent mode MODE           " + ", ".join(Mode) + "\n"
+        "%agent mcp                 the MCP servers: list, status, add, remove, restart\n"
         "%agent rules               what is allowed, asked and denied, and why\n"
         "%agent prompt              the system prompt\n"
         "%agent doctor              what works here and what is missing\n"
@@ -198,6 +205,7 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "fix": _fix,
     "history": _history,
     "export": _export,
+    "mcp": _mcp,
     "model": _model,
     "mode": _mode,
     "rules": _rules,

@@ -100,6 +100,14 @@ class Servers:
         """Before a run: read which servers there are, start those that do not run, stop those that are gone or changed."""
         await self._here(self._prepare)
 
+    async def look(self) -> None:
+        """Read which servers there are, and stop those that are not meant any more; none is started."""
+
+        async def looked() -> None:
+            await asyncio.gather(*(connection.stop() for connection in self._read()))
+
+        await self._here(looked)
+
     async def restart(self, name: str = "") -> None:
         """Start a server anew, or all of them; raises `ConfigError` for one that is not there or may not start."""
 

@@ -22,7 +22,7 @@ from nbagent.core.ports import Question
 from nbagent.core.tools import Call
 from nbagent.extend import mcp_ask
 from nbagent.extend.mcp_config import Launch, ServerSpec
-from nbagent.extend.mcp_connect import check, process, remote
+from nbagent.extend.mcp_connect import check, load_sdk, process, remote
 from nbagent.extend.mcp_offers import Offers, Watched, learned
 from nbagent.extend.mcp_words import Lines, failure, needs_login
 
@@ -75,6 +75,7 @@ class Connection:
         self._turn = asyncio.Lock()
         self._running: list[_Running] = []
         self._status = 0  # the last HTTP status that was an error
+        self._said = 0  # lines that it had said before it was started
 
     # ── its life ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -110,13 +111,14 @@ class Connection:
 
     async def _start(self) -> None:
         await self._stop()
-        self.state, self.why, self._status = State.STARTING, "", 0
+        self.state, self.why, self._status, self._said = State.STARTING, "", 0, self.lines.count
         try:
             launch = self._launch()
             check(launch)
         except ConfigError as error:
             self.state, self.why = State.FAILED, str(error)
             return
+        await asyncio.to_thread(load_sdk)
         self._limit, self._leave = launch.call_seconds, asyncio.Event()
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         owner = asyncio.create_task(self._own(launch, ready), name=f"nbagent-mcp-{self.spec.name}")
@@ -151,36 +153,36 @@ class Connection:
         if not done:
             owner.cancel()
             await asyncio.wait({owner}, timeout=_CLOSING)
-        if owner.done() and not owner.cancelled():
-            owner.exception()  # seen: it would be told of at the end of the program
+        if owner.done():
+            _seen(owner)
 
     async def _own(self, launch: Launch, ready: asyncio.Future[None]) -> None:
         """Hold the connection from its beginning to its end: the only task that enters and leaves the client."""
         leave = self._leave
-        client = await self._entered(launch, leave)
-        listener: asyncio.Task[None] | None = None
-        try:
-            self.offers, self.stale = await learned(client), False
-            self._client, self.state = client, State.CONNECTED
-            ready.set_result(None)
-            listener = asyncio.create_task(self._listen(client))
-            await leave.wait()
-        finally:
-            if self.state is State.CONNECTED and self._leave is leave:
-                self._client, self.state, self.why = None, State.ENDED, "the server ended, or closed the connection"
-                self._add_said()
-            if listener is not None:
-                listener.cancel()
-                await asyncio.gather(listener, return_exceptions=True)
-            await client.__aexit__(None, None, None)
+        async with AsyncExitStack() as leaving:
+            client = await self._entered(launch, leave)
+            leaving.push_async_exit(client.__aexit__)
+            listener: asyncio.Task[None] | None = None
+            try:
+                self.offers, self.stale = await learned(client), False
+                self._client, self.state = client, State.CONNECTED
+                ready.set_result(None)
+                listener = asyncio.create_task(self._listen(client))
+                await leave.wait()
+            finally:  # nothing is awaited here: where a transport fails, it cancels every wait of this task
+                if self.state is State.CONNECTED and self._leave is leave:
+                    self._client, self.state, self.why = None, State.ENDED, "the server ended, or closed the connection"
+                    self._add_said()
+                if listener is not None:
+                    listener.add_done_callback(_seen)
+                    listener.cancel()
 
     async def _entered(self, launch: Launch, leave: asyncio.Event) -> Client:
         """Connect: with the newest protocol, and where a server breaks on its first question, as older ones expect it."""
         from mcp import Client, MCPError, types
 
         for mode in ("auto", "legacy"):
-            ended = asyncio.Event()
-            target = launch.instance if launch.kind == "sdk" else self._transport(launch, leave, ended)
+            target = launch.instance if launch.kind == "sdk" else self._transport(launch, leave)
             client = Client(
                 target,
                 mode=mode,
@@ -193,26 +195,21 @@ class Connection:
             )
             try:
                 return await client.__aenter__()
-            except MCPError:
-                if mode == "legacy" or not ended.is_set():
+            except (MCPError, ExceptionGroup) as error:
+                if mode == "legacy" or not _is_closed(error):
                     raise
                 leave.clear()  # the server has ended over a question that it does not know
         raise AssertionError("unreachable")
 
     @asynccontextmanager
-    async def _transport(self, launch: Launch, leave: asyncio.Event, ended: asyncio.Event) -> AsyncGenerator[Any]:
-        """The SDK's transport for a launch; `ended` and `leave` are set when the server closes it."""
-
-        def closed() -> None:
-            ended.set()
-            leave.set()
-
+    async def _transport(self, launch: Launch, leave: asyncio.Event) -> AsyncGenerator[Any]:
+        """The SDK's transport for a launch; `leave` is set when the server closes it."""
         async with AsyncExitStack() as stack:
             if launch.kind == "stdio":
                 read, write = await process(launch, self.lines, stack)
             else:
                 read, write = await remote(launch, self._refused, stack)
-            yield Watched(read, closed), write
+            yield Watched(read, leave.set), write
 
     async def _listen(self, client: Client) -> None:
         """On the newest protocol a server tells of changes only where it is asked to."""
@@ -346,8 +343,14 @@ class Connection:
                 running.clock.reschedule(None)
 
     def _add_said(self) -> None:
-        if said := self.lines.last(1):
+        if said := self.lines.last(min(1, self.lines.count - self._said)):
             self.why = f"{self.why} (it said: {said[0][:300]})"
+
+
+def _seen(task: asyncio.Task[None]) -> None:
+    """Look at how a task ended: else asyncio tells of it at the end of the program."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _failures() -> tuple[type[BaseException], ...]:
@@ -356,6 +359,16 @@ def _failures() -> tuple[type[BaseException], ...]:
     from mcp import MCPError
 
     return (MCPError, HTTPError, OSError, ValueError, RuntimeError, ExceptionGroup)
+
+
+def _is_closed(error: BaseException) -> bool:
+    """Whether an error, or one in the group that it is, says that the connection was closed."""
+    from mcp import MCPError
+    from mcp.types import CONNECTION_CLOSED
+
+    if isinstance(error, BaseExceptionGroup):
+        return any(_is_closed(inner) for inner in error.exceptions)
+    return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
 
 
 def _lost(what: str) -> str:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -209,10 +209,11 @@ class Files:
         return tuple(place / name for place in reversed(places) for name in (PROJECT_FILE, OWN_PROJECT_FILE))
 
 
-def find(files: Files, tables: Mapping[str, Mapping[str, Any]] | None = None) -> Found:
-    """Return the servers in force in a folder. `tables` are the person's own settings: source → its `mcpServers` table.
+def find(files: Files, tables: Iterable[tuple[Scope, str, Any]] = ()) -> Found:
+    """Return the servers in force in a folder; a file that cannot be read takes nothing away from the others.
 
-    A file that cannot be read takes nothing away from the others.
+    `tables` are `mcpServers` tables of settings, later ones first in force within a scope: scope, source, table. A table
+    that came with the project has the scope `project`, whatever it says of itself. Files win over tables.
     """
     problems: list[str] = []
     specs: dict[str, ServerSpec] = {}
@@ -233,10 +234,18 @@ def find(files: Files, tables: Mapping[str, Mapping[str, Any]] | None = None) ->
     people = [(path, read_json(path, problems)) for path in (files.claude, files.own) if path is not None]
     for path, data in people:
         take(data.get("mcpServers"), "user", str(path), folder)
-    for source, table in (tables or {}).items():
-        take(table, "user", source, folder)
+    given = list(tables)
+    for scope, source, table in given:
+        if scope == "user":
+            take(table, scope, source, folder)
+    for scope, source, table in given:
+        if scope == "project":
+            take(table, scope, source, folder)
     for path in files.project():
         take(read_json(path, problems).get("mcpServers"), "project", str(path), _project_of(path))
+    for scope, source, table in given:
+        if scope == "local":
+            take(table, scope, source, folder)
     disabled: set[str] = set()
     for path, data in people:
         for entry in _entries(data, folder):

@@ -5,11 +5,13 @@ Must not know of tasks that own connections. Read `process`, then `remote`.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -32,6 +34,19 @@ def check(launch: Launch) -> None:
     inside = launch.folder / launch.command
     if shutil.which(launch.command, path=path) is None and not inside.is_file():
         raise ConfigError(f"there is no command {launch.command!r} here: install it, or write its whole path")
+
+
+def load_sdk() -> None:
+    """Import the SDK, on any thread: it takes a second or more, in which a page should not stand still.
+
+    What its loggers have to say of a server's nonsense is kept out of the person's cells; the server's lines tell it.
+    """
+    for name in ("mcp.client.stdio", "mcp.client.streamable_http", "jsonschema.validators"):
+        import_module(name)
+    for name in ("mcp", "client"):  # the SDK's session logs under the second name
+        logger = logging.getLogger(name)
+        if not any(isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            logger.addHandler(logging.NullHandler())
 
 
 async def process(launch: Launch, lines: Lines, stack: AsyncExitStack) -> Any:

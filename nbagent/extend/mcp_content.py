@@ -1,7 +1,9 @@
 """Turns what an MCP server gave (results, resources, prompts) into blocks that a transcript may hold.
 
 Texts become one clean block, images go through `picture` (which scales and checks them), all else is named in a line.
-Bounded: a server may send anything. Must not know of clients. Read `result_of`.
+Bounded: a server may send anything. The helper of Anthropic's SDK (lib.tools.mcp) is not used: one part that it does not
+know (audio, a link) makes it refuse the whole result, and of texts in resources it makes documents, which other servers of
+the Messages API do not take. Must not know of clients. Read `result_of`.
 """
 
 from __future__ import annotations
@@ -83,22 +85,17 @@ def joined(blocks: Iterable[Block]) -> list[Block]:
 
 
 def _converted(items: Iterable[types.ContentBlock], picture: Picture) -> Iterable[Block]:
-    """Convert content with the SDK's own helper where it can; it refuses audio, links and odd types."""
-    from anthropic.lib.tools.mcp import UnsupportedMCPValueError, mcp_content
-
     for item in items:
-        if item.type == "resource":
-            yield _resource(item.resource, picture)
-            continue
-        try:
-            block: Any = mcp_content(item)
-        except UnsupportedMCPValueError:
-            yield text_block(_named(item))
-            continue
-        if block["type"] == "image":
-            yield _image(block["source"]["data"], block["source"]["media_type"], picture)
-        elif str(block["text"]).strip():
-            yield text_block(clean(str(block["text"])))
+        match item.type:
+            case "resource":
+                yield _resource(item.resource, picture)
+            case "image":
+                yield _image(item.data, item.mime_type, picture)
+            case "text":
+                if item.text.strip():
+                    yield text_block(clean(item.text))
+            case _:
+                yield text_block(_named(item))
 
 
 def _named(item: types.ContentBlock) -> str:

@@ -5,9 +5,12 @@ Must not know of tasks or of tools. Read `learned`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
+
+from nbagent.core.messages import clean_value
 
 if TYPE_CHECKING:
     from mcp import Client, types
@@ -65,6 +68,27 @@ async def _pages(ask: Callable[..., Coroutine[Any, Any, Any]], key: str, limit: 
     return items[:limit]
 
 
+def mended(item: Any) -> Any:
+    """Return what came in; a message that was refused for half a character (a lone surrogate) is read after all.
+
+    Without this the call that it answers would wait until its time is over.
+    """
+    if not isinstance(item, ValueError):
+        return item
+    from mcp.shared.message import SessionMessage
+    from mcp.types import jsonrpc_message_adapter
+    from pydantic import ValidationError
+
+    if not isinstance(item, ValidationError):
+        return item
+    try:
+        raw = item.errors(include_url=False)[0]["input"]
+        value: Any = json.loads(raw)
+        return SessionMessage(jsonrpc_message_adapter.validate_python(clean_value(value), by_name=False))
+    except (ValueError, TypeError, RecursionError):
+        return item
+
+
 class Watched:
     """A read stream that says when it has ended, which the SDK's client keeps to itself."""
 
@@ -82,7 +106,7 @@ class Watched:
 
     async def __anext__(self) -> Any:
         try:
-            return await self._stream.__anext__()
+            return mended(await self._stream.__anext__())
         except StopAsyncIteration:
             self._ended()
             raise

@@ -24,16 +24,19 @@ class Lines:
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=LINES)
+        self.count = 0
+        """How many lines there were in all."""
 
     def add(self, text: str) -> None:
         """Keep the lines of a text."""
         for line in text[: _LINE * LINES].splitlines():
             if line.strip():
+                self.count += 1
                 self._lines.append(visible_plain(clean(line[:_LINE].rstrip()), spaces=False))
 
     def last(self, count: int) -> list[str]:
         """Return the last lines, oldest first."""
-        return list(self._lines)[-count:]
+        return list(self._lines)[-count:] if count > 0 else []
 
     @contextlib.contextmanager
     def pipe(self) -> Generator[TextIO]:

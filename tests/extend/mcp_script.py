@@ -9,16 +9,27 @@ from __future__ import annotations
 import base64
 import json
 import os
+import struct
 import sys
 import threading
+import zlib
 from typing import Any
 
-PNG = base64.b64encode(
-    bytes.fromhex(
-        "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c4944415478da63f8cfc000000301010018dd8d"
-        "b00000000049454e44ae426082"
-    )
-).decode()
+
+def _png() -> str:
+    """A picture of one red pixel, in base64."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0)
+    body = zlib.compress(b"\0\xff\0\0")
+    return base64.b64encode(
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+    ).decode()
+
+
+PNG = _png()
 REFERRING = {
     "$schema": "http://json-schema.org/draft-07/schema#",
     "type": "object",
@@ -152,7 +163,9 @@ class Server:
             self.send(id=number, result={"messages": [{"role": "user", "content": {"type": "text", "text": text}},
                       {"role": "assistant", "content": {"type": "text", "text": "Hello."}}]})  # fmt: skip
         elif method == "resources/list":
-            self.send(id=number, result={"resources": [{"uri": "mem://notes", "name": "notes", "mimeType": "text/plain"}]})
+            self.send(
+                id=number, result={"resources": [{"uri": "mem://notes", "name": "notes", "mimeType": "text/plain"}]}
+            )
         elif method == "resources/templates/list":
             self.send(id=number, result={"resourceTemplates": [{"uriTemplate": "mem://{day}", "name": "days"}]})
         elif method == "resources/read":
