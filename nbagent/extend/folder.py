@@ -43,10 +43,11 @@ class FolderFiles:
 
     def __init__(self, places: Places, wishes: Wishes = _NO_WISHES, *, seals: Seals | None = None) -> None:
         self.places = places
-        self.trust = Trust(places.folder, places.own / "trust", seals or Seals(places.own))
+        self.trust = Trust(places.root, places.own / "trust", seals or Seals(places.own))
         self.shelf = Shelf(places, self.trust, overrides=wishes.overrides)
         self.instructions = Instructions(places, self.trust, excludes=wishes.excludes)
-        folder = (wishes.memory_folder or memory_folder(places).parent) / "memories"
+        folder = wishes.memory_folder or memory_folder(places)
+        folder = folder if folder.name == "memories" else folder / "memories"
         self.memory = Memory(folder) if wishes.memory else None
         self.agents = Agents({}, (), ())
         self.told = Loaded()

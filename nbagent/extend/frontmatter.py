@@ -48,7 +48,20 @@ def parse(text: str) -> Front:
     if not isinstance(values, dict):
         kind = "" if values is None else "its head is not a table of fields like `name: value`"
         return Front({}, body, kind)
-    return Front({str(key): value for key, value in values.items()}, body)
+    return Front({str(key): value for key, value in _whole(values).items()}, body)
+
+
+def _whole(value: Any) -> Any:
+    """Return a value with the halves of characters that JSON's `\\ud83d\\ude00` leaves put together, or replaced."""
+    if isinstance(value, str):
+        if value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value):
+            return value
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return value
 
 
 def _split(text: str) -> tuple[str | None, str]:
