@@ -1,26 +1,21 @@
 """What is allowed, asked or denied without a person: modes, rules, and the order in which they speak.
 
 A call is decided by: deny rules → ask rules → the mode → allow rules → the person. `TABLE` is the whole of the modes.
-For tools that run code a rule means the whole tool or one exact text (`sha256:…`): a prefix of code says nothing about
-what the code does. Hooks come before all of this: `Hooked` wraps a `Gate` with what they said of one call.
+What a rule's pattern means is read by the tool's grammar (rules.py). For tools that run code a rule means the whole tool or
+one exact text (`sha256:…`): a prefix of code says nothing about what the code does. Hooks come before all of this: `Hooked` wraps a `Gate` with what they said of one call.
 """
 
 from __future__ import annotations
 
-import fnmatch
-import posixpath
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Protocol
 
-from nbagent.core.errors import ConfigError
 from nbagent.core.hooks import Verdict
 from nbagent.core.messages import Json
-from nbagent.core.ports import text_hash
+from nbagent.core.rules import Action, Rule, Spoken, grammar_of
 from nbagent.core.tools import Kind, Tool
-
-Action = Literal["allow", "ask", "deny"]
 
 
 class Mode(StrEnum):
@@ -57,52 +52,6 @@ TABLE: dict[Kind, dict[Mode, Action]] = {kind: dict(zip(_COLUMNS, row, strict=Tr
 
 _NO_RULE = frozenset({Kind.LONG_RUN, Kind.KEPT})
 """Kinds that no allow rule allows: what was agreed to once says nothing about the time that it takes again."""
-
-_RULE = re.compile(r"^\s*([A-Za-z0-9_*-]+)\s*(?:\((.*)\))?\s*$", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """`tool` or `tool(pattern)`: the calls that it speaks of."""
-
-    action: Action
-    tool: str
-    pattern: str | None = None
-
-    @classmethod
-    def parse(cls, action: Action, text: str) -> Rule:
-        """Read `tool` or `tool(pattern)`; raise `ConfigError` where it is neither."""
-        found = _RULE.match(text)
-        if not found or found[2] == "":
-            raise ConfigError(
-                f"{text!r} is not a rule. Write a tool's name, or name(pattern), e.g. write_file(data/*)."
-            )
-        return cls(action, found[1], found[2])
-
-    def __str__(self) -> str:
-        return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
-
-    def matches(self, tool: Tool, subject: str) -> bool:
-        """Whether the rule speaks of a call of `tool` on `subject`."""
-        if not fnmatch.fnmatchcase(tool.name, self.tool):
-            return False
-        if self.pattern is None:
-            return True
-        if self.pattern.startswith("sha256:"):
-            return self.pattern[7:] == text_hash(subject)
-        if tool.exact:
-            return self.pattern == subject or (self.action != "allow" and _stands_in(self.pattern, subject))
-        return fnmatch.fnmatchcase(posixpath.normpath(subject), posixpath.normpath(self.pattern))
-
-    def is_exact(self, subject: str) -> bool:
-        """Whether the pattern names this one subject, literally or by its hash."""
-        return self.pattern is not None and self.pattern in {subject, f"sha256:{text_hash(subject)}"}
-
-
-def _stands_in(pattern: str, text: str) -> bool:
-    """Whether `pattern` fits the whole text or a part of it: what asks or denies may reach further than what allows."""
-    parts = [text, *re.split(r"[;&|\n()`]+", text)]
-    return any(fnmatch.fnmatchcase(part.strip(), pattern) for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,41 +124,40 @@ class Policy:
         """Return the exact rules that could be kept for such a call of `kind`; none for a protected one."""
         if kind in {Kind.PROTECTED, *_NO_RULE}:
             return ()
-        subject = tool.subject(given)
-        if not subject:
-            return (tool.name,)
-        fits = not tool.exact and len(subject) <= 200 and "\n" not in subject and not set(subject) & set("*?[")
-        narrow = f"{tool.name}({subject if fits else f'sha256:{text_hash(subject)}'})"
-        return (narrow, tool.name)
+        return grammar_of(tool).offers(tool, given)
 
     async def decide(self, tool: Tool, given: Json) -> Decision:
         """Decide by deny rules, ask rules, the mode, allow rules, in this order."""
-        kind, subject = tool.kind(given), tool.subject(given)
-        by_action = {a: [r for r in self.rules if r.action == a and r.matches(tool, subject)] for a in ("deny", "ask")}
-        if by_action["deny"]:
-            return Decision("deny", f"rule: deny {by_action['deny'][0]}", kind)
-        if by_action["ask"]:
-            quiet = self._mode is Mode.DONT_ASK
-            return Decision("deny" if quiet else "ask", f"rule: ask {by_action['ask'][0]}", kind)
-        by_mode = TABLE[kind][self._mode]
-        said = _BY_MODE[by_mode].format(mode=self._mode, kind=kind)
-        final = by_mode == "allow" or (by_mode == "deny" and self._mode is not Mode.DONT_ASK)
-        if not final and (rule := self._allowing(tool, subject, kind)):
-            return Decision("allow", f"rule: allow {rule}", kind)
-        return Decision(by_mode, said, kind, may_open=not final and kind not in {Kind.PROTECTED, *_NO_RULE})
+        return decision_of(self._mode, self.rules, tool, given)
 
-    def _allowing(self, tool: Tool, subject: str, kind: Kind) -> Rule | None:
-        if kind in _NO_RULE:
-            return None
-        for rule in self.rules:
-            if rule.action != "allow" or not rule.matches(tool, subject):
-                continue
-            if kind is Kind.PROTECTED and (tool.exact or not rule.is_exact(subject)):
-                continue  # a protected path needs a rule of its own; code that ends the kernel is always asked
-            if kind is Kind.RISKY_CODE and not rule.is_exact(subject):
-                continue  # the static look may raise a question that a rule for the whole tool had answered
-            return rule
+
+def decision_of(mode: Mode, rules: Sequence[Rule], tool: Tool, given: Json) -> Decision:
+    """Decide about a call by deny rules, ask rules, the mode, allow rules, in this order."""
+    kind, grammar = tool.kind(given), grammar_of(tool)
+    if spoken := grammar.says("deny", rules, tool, given):
+        return Decision("deny", f"rule: deny {spoken.told}", kind)
+    if spoken := grammar.says("ask", rules, tool, given):
+        return Decision("deny" if mode is Mode.DONT_ASK else "ask", f"rule: ask {spoken.told}", kind)
+    by_mode = TABLE[kind][mode]
+    said = _BY_MODE[by_mode].format(mode=mode, kind=kind)
+    final = by_mode == "allow" or (by_mode == "deny" and mode is not Mode.DONT_ASK)
+    if not final and (spoken := allowing(rules, tool, given, kind)):
+        return Decision("allow", f"rule: allow {spoken.told}", kind)
+    return Decision(by_mode, said, kind, may_open=not final and kind not in {Kind.PROTECTED, *_NO_RULE})
+
+
+def allowing(rules: Sequence[Rule], tool: Tool, given: Json, kind: Kind) -> Spoken | None:
+    """Return the allow rules that open a call of `kind`, None where there are none."""
+    grammar = grammar_of(tool)
+    rules = [rule for rule in rules if rule.action == "allow"]
+    if kind in _NO_RULE:
         return None
+    if kind is Kind.PROTECTED:  # it needs a rule of its own; code that ends the kernel is always asked
+        rules = [] if tool.exact else [rule for rule in rules if grammar.opens(rule, tool, given)]
+    elif kind is Kind.RISKY_CODE:  # the static look may raise a question that a rule for the whole tool had answered
+        subject = tool.subject(given)
+        rules = [rule for rule in rules if rule.is_exact(subject)]
+    return grammar.says("allow", rules, tool, given)
 
 
 @dataclass(frozen=True, slots=True)

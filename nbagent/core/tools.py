@@ -19,6 +19,7 @@ from nbagent.core.hooks import Verdict
 from nbagent.core.messages import Block, Json, text_block
 from nbagent.core.payloads import Payload
 from nbagent.core.ports import Preview, Question
+from nbagent.core.rules import Grammar
 
 ToolFunction = Callable[..., Awaitable[Any]]
 
@@ -106,6 +107,7 @@ class Tool:
     `exact` says that a pattern must equal the subject (tools that run code): no globs. `amend` puts a preview's body,
     as a person changed it, into the input (None: it can't be changed). `target` names what a call changes, "" something
     new (None: the call is always asked about alone): calls with different targets can be asked about in one card.
+    `grammar` reads the rules for the tool (None: `rules.Plain`).
     """
 
     name: str
@@ -119,6 +121,7 @@ class Tool:
     exact: bool = False
     amend: Callable[[Json, str], Json] | None = None
     target: Callable[[Json], str] | None = None
+    grammar: Grammar | None = None
     _model: list[Any] = field(default_factory=list[Any])
 
     def to_param(self) -> Json:
@@ -197,6 +200,7 @@ def tool(
     exact: bool = False,
     amend: str | Callable[[Json, str], Json] | None = None,
     target: Callable[[Json], str] | None = None,
+    grammar: Grammar | None = None,
 ) -> Callable[[ToolFunction], Tool]: ...
 
 
@@ -212,6 +216,7 @@ def tool(
     exact: bool = False,
     amend: str | Callable[[Json, str], Json] | None = None,
     target: Callable[[Json], str] | None = None,
+    grammar: Grammar | None = None,
 ) -> Tool | Callable[[ToolFunction], Tool]:
     """Make a `Tool` of an async function whose first parameter is its `Call`.
 
@@ -219,7 +224,7 @@ def tool(
     defaults come from the signature. `kind` is a row of the policy table or a function of the input; `subject` names
     the argument (or computes the text) that rules match; without it the first argument is taken. `amend` names the
     argument that holds the preview's body (or puts it into the input), if a person may change it before they approve;
-    `target`: see `Tool`.
+    `target` and `grammar`: see `Tool`.
     """
 
     def build(func: ToolFunction) -> Tool:
@@ -243,6 +248,7 @@ def tool(
             exact=exact,
             amend=_putting(amend) if isinstance(amend, str) else amend,
             target=target,
+            grammar=grammar,
             _model=[model],
         )
 
