@@ -91,6 +91,10 @@ class WatchedNotebook:
         """Merge metadata into a cell's."""
         return await self._notebook.set_metadata(cell_id, metadata)
 
+    async def save(self) -> None:
+        """Save the notebook."""
+        await self._notebook.save()
+
     def ran(self, cell: Cell, outputs: Sequence[Output], number: int | None) -> None:
         """Keep that a cell has run, with what came of it."""
         error = next((output for output in outputs if output.get("output_type") == "error"), None)

@@ -104,14 +104,23 @@ class Started:
                 await self._drained.wait()
         return Ended(self._process.wait(), self._text("out"), self._text("err"))
 
-    async def ended_or_async(self) -> Ended | float:
-        """Wait until it has ended, or its first line says `{"async": true}`: then return its own time limit in seconds."""
+    @property
+    def pid(self) -> int:
+        """The id of its process, and of its group."""
+        return self._process.pid
+
+    async def first_line(self) -> None:
+        """Wait until its first line is there, or it has ended."""
         waits = [asyncio.ensure_future(event.wait()) for event in (self._exited, self._line)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()
+
+    async def ended_or_async(self) -> Ended | float:
+        """Wait until it has ended, or its first line says `{"async": true}`: then return its own time limit in seconds."""
+        await self.first_line()
         if self._line.is_set() and (seconds := _async_timeout(self._text("out"))) is not None:
             return seconds
         return await self.ended()

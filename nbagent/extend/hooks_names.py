@@ -190,10 +190,10 @@ def heard(updated: Json, tool: str, given: Json, place: Place) -> Json:
     speech = _OURS.get(tool)
     if speech is None:
         return updated
+    if updated == speech.there(given, place):
+        return dict(given)
     if speech is _READ:
         return _read_back(updated, given, place)
-    if tool == "ask_user":
-        return dict(given) if updated == speech.there(given, place) else updated
     return speech.back(updated, given, place)
 
 

@@ -108,10 +108,12 @@ def _positional(function: Callable[..., Any]) -> int:
 def _time_limit(seconds: float) -> Generator[None]:
     """End what is inside after `seconds`, where the platform has a timer and this is the main thread; else do nothing.
 
-    A timer of the person's own is left alone: then only the answer comes too late to count.
+    Somebody else's timer goes on afterwards; one that is due before ours is left alone, and then an answer that comes too
+    late does not count, that is all.
     """
     here = threading.current_thread() is threading.main_thread()
-    if not here or not hasattr(signal, "setitimer") or signal.getitimer(signal.ITIMER_REAL)[0]:
+    left, interval = signal.getitimer(signal.ITIMER_REAL) if here and hasattr(signal, "setitimer") else (0.0, 0.0)
+    if not here or not hasattr(signal, "setitimer") or 0 < left <= seconds:
         yield
         return
     armed = True
@@ -120,6 +122,7 @@ def _time_limit(seconds: float) -> Generator[None]:
         if armed:
             raise _TimeUp
 
+    began = time.monotonic()
     before = signal.signal(signal.SIGALRM, up)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
@@ -130,3 +133,5 @@ def _time_limit(seconds: float) -> Generator[None]:
         armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - began), 0.001), interval)
