@@ -1,4 +1,4 @@
-"""The command line: `nbagent run` a notebook without a browser, `nbagent ask` in a folder, `nbagent doctor`.
+"""The command line: `nbagent run` a notebook without a browser, `nbagent ask` in a folder, `nbagent mcp-serve`, `nbagent doctor`.
 
 Exit codes: 0 done; 1 the run could not finish; 2 wrong use (typer's own).
 """
@@ -149,6 +149,32 @@ def _ask(prompt: str, notebook: FileNotebook | None = None) -> int:
     except (KeyboardInterrupt, asyncio.CancelledError):  # before the run began, or after it ended
         return 130
     return 0 if answer.stop_reason == Reason.END_TURN else 1
+
+
+@app.command("mcp-serve")
+def mcp_serve(
+    notebook: Annotated[
+        Path | None, typer.Option("--notebook", "-n", help="A notebook that is not open; its cells run in a kernel here.")
+    ] = None,
+    kernel: Annotated[
+        str, typer.Option("--kernel", help="A kernel that runs: its connection file or its id (%connect_info shows it).")
+    ] = "",
+    mode: ModeOption = None,
+    allow: Allow = None,
+    timeout: Annotated[float | None, typer.Option("--timeout", min=0.1, help="Seconds of each call at most.")] = None,
+) -> None:
+    """Offer a notebook's and a kernel's tools to other agents (MCP on stdin and stdout), with the same approvals."""
+    from nbagent.app.serve_command import served
+
+    if notebook is not None and kernel:
+        _fail("Take --notebook or --kernel, not both.")
+    os.environ.update(_environment("", mode, allow, None, None, None))
+    try:
+        served(_file(notebook) if notebook is not None else None, kernel, timeout)
+    except ConfigError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
 
 
 @app.command()
