@@ -202,7 +202,7 @@ def _scripts(words: Sequence[str], places: Places) -> list[Path]:
             tokens = text.split()
         for token in tokens:
             for base in dict.fromkeys((places.folder, places.root)):
-                path = base / token.strip("();|&<>")
+                path = base / token.strip("();|&<>'\"")
                 if len(token) < 4096 and "\0" not in token and _is_file(path) and is_inside(path, places.root):
                     found[path] = None
     return list(found)

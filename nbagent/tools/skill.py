@@ -37,34 +37,35 @@ def tools(skills: Skills) -> list[Tool]:
     loaded: set[str] = set()
 
     def kind(given: Json) -> Kind:
-        return Kind.READ if given["file"] or not skills.brings(given["name"]) else Kind.SHELL
+        return Kind.READ if given["file"] or not skills.brings(given["skill"]) else Kind.SHELL
 
     @tool(
+        name="skill",
         kind=kind,
-        subject=lambda given: f"{given['name']} {given['arguments']}".strip(),
-        title=lambda given: f"skill {given['name']} {given['file'] or given['arguments']}".strip()[:120],
-        preview=lambda given: Preview("text", skills.brings(given["name"])) if not given["file"] else Preview(),
+        subject=lambda given: f"{given['skill']} {given['args']}".strip(),
+        title=lambda given: f"skill {given['skill']} {given['file'] or given['args']}".strip()[:120],
+        preview=lambda given: Preview("text", skills.brings(given["skill"])) if not given["file"] else Preview(),
     )
-    async def skill(call: Call, name: str, arguments: str = "", file: str = "") -> Result:
+    async def load(call: Call, skill: str, args: str = "", file: str = "") -> Result:
         """Load a skill: instructions for a kind of task. Which there are is told in a message.
 
         Load one before you begin a task that it fits, and follow it. Names that you were not told don't exist.
 
         Args:
-            name: the skill's name.
-            arguments: what it is to be done with, if the skill wants that.
+            skill: the skill's name.
+            args: what it is to be done with, if the skill wants that.
             file: instead of the instructions, one of the files that they name, e.g. "reference.md".
         """
         if file:
-            text = skills.file(name, file)
+            text = skills.file(skill, file)
             return Result((text_block(text),), f"{file}: {len(text.splitlines())} lines")
-        text, came_out = await skills.invoke(name, arguments, call)
-        known = text_hash(f"{call.session}\0{name}\0{text}")
+        text, came_out = await skills.invoke(skill, args, call)
+        known = text_hash(f"{call.session}\0{skill}\0{text}")
         if came_out:
-            return Result((text_block(text),), f"skill {name}: done")
+            return Result((text_block(text),), f"skill {skill}: done")
         if known in loaded:
-            return Result((text_block(f"The skill {name} is loaded already, with the same text: go by it."),), "again")
+            return Result((text_block(f"The skill {skill} is loaded already, with the same text: go by it."),), "again")
         loaded.add(known)
-        return Result((text_block(text),), f"skill {name}")
+        return Result((text_block(text),), f"skill {skill}")
 
-    return [skill]
+    return [load]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
 
 from nbagent.core.errors import ToolError
 from nbagent.extend.shelf import ENTRY_LIMIT, LIST_LIMIT
 from nbagent.extend.skills import SHIPPED
+from nbagent.prompt import parts
 from tests.extend.project_rig import Rig
 
 
@@ -302,3 +304,13 @@ def test_the_shipped_skills_are_whole_and_need_no_trust(rig):
         assert skill.when_to_use
         assert len(skill.description) + len(skill.when_to_use) <= ENTRY_LIMIT
         assert "$ARGUMENTS" in skill.body
+
+
+def test_the_shipped_skills_name_only_tools_and_files_that_there_are(rig):
+    known = set(re.findall(r"`([a-z_]+)`", parts()["tools"])) | {"skill"}
+    for skill in rig.shelf(shipped=SHIPPED).skills:
+        named = set(re.findall(r"`([a-z]+_[a-z_]+)`", skill.body))
+        assert named, skill.name
+        assert named <= known
+        for file in re.findall(r"`?\"?([a-z-]+\.md)\b", skill.body):
+            assert (skill.folder / file).is_file()
