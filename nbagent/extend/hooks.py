@@ -98,6 +98,7 @@ class HookTable:
     async def fire(self, payload: Payload, where: Where, report: Report) -> Verdict:
         """Ask all hooks that fit, side by side, and return what they say together; raises `Interrupted` only."""
         place = Place(where.cwd or str(self._runners.project), self._notebook())
+        late = self._words(payload.event)
         chosen = self._chosen(payload, place)
         tasks = [
             asyncio.create_task(self._one(hook, dialect, payload, where, place, report)) for hook, dialect in chosen
@@ -108,7 +109,7 @@ class HookTable:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        verdict = fold([self._words(payload.event), *said])
+        verdict = fold([late, *said])
         return replace(verdict, context=tuple(self._short(text, where) for text in verdict.context))
 
     def _chosen(self, payload: Payload, place: Place) -> list[tuple[Hook, Dialect]]:

@@ -127,17 +127,8 @@ class Started:
 
     def kill(self) -> None:
         """End it with all its processes, if it still runs."""
-        if self._process.poll() is not None:
-            return
-        if os.name == "nt":
-            subprocess.run(  # noqa: S603
-                ["taskkill", "/F", "/T", "/PID", str(self._process.pid)],  # noqa: S607
-                capture_output=True,
-                check=False,
-            )
-            return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        if self._process.poll() is None:
+            end_group(self._process)
 
     def rest(self) -> str:
         """Return what it printed after its first line."""
@@ -195,6 +186,19 @@ def _popen(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> subprocess
         start_new_session=not windows,
         creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0) if windows else 0,
     )
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that `Popen` started in a session of its own, and all that it started."""
+    if os.name == "nt":
+        subprocess.run(  # noqa: S603
+            ["taskkill", "/F", "/T", "/PID", str(process.pid)],  # noqa: S607
+            capture_output=True,
+            check=False,
+        )
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _async_timeout(out: str) -> float | None:

@@ -1,7 +1,7 @@
 """Our tools in the words of Claude Code, for hooks that were written for it: names, inputs, results, and back again.
 
-`TABLE` is the whole of it. Tools that are not in it (MCP tools, the kernel's own) have one name everywhere. Must not
-know how a hook runs. Read `Speech`, then `TABLE`.
+`TABLE` is how inputs are said; names alone are those of `core/rules_names`. Tools that are in neither (MCP tools, the
+kernel's own) have one name everywhere. Must not know how a hook runs. Read `Speech`, then `TABLE`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from nbagent.core.messages import Json
+from nbagent.core.rules_names import NAMES
 
 Dialect = Literal["claude", "nbagent"]
 Rules = tuple[tuple[Literal["allow", "ask", "deny"], str], ...]
@@ -144,39 +145,37 @@ TABLE: tuple[Speech, ...] = (
            {"notebook_path": _open_notebook, "edit_mode": _mode("replace")}),
     Speech("delete_cell", "NotebookEdit", (Field("cell", "cell_id"),),
            {"notebook_path": _open_notebook, "edit_mode": _mode("delete"), "new_source": _mode("")}),
+    Speech("move_cell", "NotebookEdit", (Field("cell", "cell_id"),),
+           {"notebook_path": _open_notebook, "edit_mode": _mode("move"), "new_source": _mode("")}),
     Speech("ask_user", "AskUserQuestion", (), {"questions": _questions}),
 )  # fmt: skip
 """Which of our tools is which of Claude Code's, argument by argument.
 
-`run_python`, `run_cell`, `run_all`, `move_cell` and the tools that look at variables and cells have no counterpart there:
+`run_python`, `run_cell`, `run_all` and the tools that look at variables and cells have no counterpart there:
 a hook names them as they are.
 """
 
 _OURS = {speech.ours: speech for speech in TABLE}
-_ALIASES = {"Agent": ("Task",), "Task": ("Agent",)}
-"""Names that mean the same there."""
+_WIDE = frozenset({"Read", "Edit", "LS", "MultiEdit", "NotebookEdit"})
+"""Names that a rule reaches several tools with, and a matcher only the one that it is."""
 
 
 def names(tool: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return our names of a tool and those that Claude Code knows it by; a matcher that fits one of them fits the tool."""
-    speech = _OURS.get(tool)
-    theirs = speech.theirs if speech is not None else tool
-    return (tool,), (theirs, *_ALIASES.get(theirs, ()))
-
-
-def our_tools(theirs: str) -> tuple[str, ...]:
-    """Return our tools that Claude Code's `theirs` stands for: the name itself where there is none."""
-    return tuple(speech.ours for speech in TABLE if speech.theirs == theirs) or (theirs,)
+    if (speech := _OURS.get(tool)) is not None:
+        return (tool,), (speech.theirs,)
+    return (tool,), tuple(name for name, ours in NAMES.items() if tool in ours and name not in _WIDE) or (tool,)
 
 
 def told(said: Json, place: Place) -> Json:
     """Return a payload's JSON with the tool in Claude Code's words; what it is here stands beside that, as `nbagent`."""
     name, given = said.get("tool_name"), said.get("tool_input")
-    speech = _OURS.get(str(name))
-    if speech is None:
+    _, theirs = names(str(name))
+    if name is None or theirs == (name,):
         return said
+    speech = _OURS.get(str(name)) or Speech(str(name), theirs[0])
     changed: Json = {**said, "tool_name": speech.theirs, "nbagent": {"tool_name": name, "tool_input": given}}
-    if isinstance(given, dict):
+    if isinstance(given, dict) and str(name) in _OURS:
         changed["tool_input"] = speech.there(given, place)
     if "tool_response" in said:
         changed["tool_response"] = _response(speech, said["tool_response"], cast("Json", changed["tool_input"]))

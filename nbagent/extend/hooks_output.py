@@ -13,7 +13,7 @@ from typing import Any, cast
 from nbagent.core.hooks import Verdict, both
 from nbagent.core.messages import Json
 from nbagent.core.payloads import CELL_EVENTS, GATES, HookEvent
-from nbagent.extend.hooks_names import Rules, our_tools
+from nbagent.extend.hooks_names import Rules
 from nbagent.extend.hooks_settings import OnFailure
 
 
@@ -206,8 +206,8 @@ def _rules(updates: list[Any]) -> Rules:
         for rule in entry.get("rules", list, cast("list[Any]", [])):
             named = _Fields(cast("Json", rule)) if isinstance(rule, dict) else _Fields({})
             content = named.get("ruleContent", str, "")
-            tools = our_tools(named.get("toolName", str, ""))
-            found += [(entry.data["behavior"], f"{tool}({content})" if content else tool) for tool in tools]
+            tool = named.get("toolName", str, "")
+            found.append((entry.data["behavior"], f"{tool}({content})" if content else tool))
     return tuple(found)
 
 

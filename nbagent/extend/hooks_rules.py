@@ -10,13 +10,14 @@ import os
 import re
 
 from nbagent.core.messages import Json
+from nbagent.core.rules_names import CELL_EDITS, speaks_of
 from nbagent.extend.globs import matches
 from nbagent.extend.hooks_names import Place, names
 
 _RULE = re.compile(r"\s*([A-Za-z0-9_*-]+)\s*(?:\((.*)\))?\s*\Z", re.DOTALL)
 _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|[^\s'\"])*\s+")
 _UNSURE = re.compile(r"\$\(|`|\$\{?\w")
-_EDITS = frozenset({"edit_file", "write_file", "add_cell", "edit_cell", "delete_cell"})
+_EDITS = frozenset({"edit_file", "write_file", *CELL_EDITS})
 _READS = frozenset({"read_file", "grep", "glob"})
 
 
@@ -41,12 +42,7 @@ def fits(rule: str, tool: str, given: Json, place: Place) -> bool:
 
 
 def _names_it(name: str, tool: str) -> bool:
-    ours, theirs = names(tool)
-    if name == "Edit" and tool in _EDITS:
-        return True
-    if name == "Read" and tool in _READS:
-        return True
-    return any(fnmatch.fnmatchcase(known, name) for known in (*ours, *theirs))
+    return speaks_of(name, tool) or any(fnmatch.fnmatchcase(known, name) for known in names(tool)[1])
 
 
 def _fits_path(pattern: str, spelled: str, place: Place) -> bool:

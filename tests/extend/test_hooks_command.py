@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from nbagent.extend.hooks_command import LIMIT, Ended, Started, argv_of, environment_of
+from nbagent.extend.hooks_exit import run_now
 from nbagent.extend.hooks_output import Failed
+from nbagent.extend.hooks_run import Runners
+from nbagent.extend.hooks_settings import Source, read
 
 FOUND = {"bash": "/bin/bash", "pwsh": "/usr/bin/pwsh"}.get
 
@@ -80,13 +85,13 @@ async def test_killing_ends_the_whole_group(tmp_path):
     child = int(pid.read_text())
     started.kill()
     await started.ended()
-    assert not _lives(child)
+    assert not lives(child)
 
 
-def _lives(pid: int) -> bool:
+def lives(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -107,3 +112,17 @@ async def test_a_first_line_of_async_true_goes_on_beside_the_run():
 
 async def test_another_first_line_is_waited_for_as_always():
     assert await start("echo '{\"x\": 1}'; exit 3").ended_or_async() == Ended(3, '{"x": 1}\n', "")
+
+
+def test_session_end_hooks_run_when_no_loop_runs_any_more_within_their_time(tmp_path):
+    out = tmp_path / "out"
+    handlers = [
+        {"type": "command", "command": f"cat > '{out}'"},
+        {"type": "command", "command": "sleep 60", "timeout": 0.1},
+        {"type": "command", "command": "/nowhere/at/all", "args": []},
+    ]
+    hooks = read({"SessionEnd": [{"hooks": handlers}]}, Source("settings.json")).hooks
+    began = time.monotonic()
+    run_now(Runners(tmp_path, environment={"PATH": os.environ["PATH"]}), hooks, {"reason": "other"})
+    assert json.loads(out.read_text()) == {"reason": "other"}
+    assert time.monotonic() - began < 1.5

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nbagent.core.payloads import PermissionRequest, PostToolUse, PreToolUse, Where
 from nbagent.core.tools import Toolset
-from nbagent.extend.hooks_names import TABLE, Place, heard, heard_output, names, our_tools, told
+from nbagent.extend.hooks_names import TABLE, Place, heard, heard_output, names, told
 from nbagent.extend.hooks_rules import fits, subcommands
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.tools import control, notebook, shell, workspace
@@ -141,11 +141,18 @@ def test_suggested_rules_name_the_tool_in_claude_s_words():
     assert said["permission_suggestions"][0]["rules"] == [{"toolName": "Bash", "ruleContent": "ls"}]
 
 
-def test_one_name_of_theirs_may_be_several_of_ours():
-    assert our_tools("NotebookEdit") == ("add_cell", "edit_cell", "delete_cell")
-    assert our_tools("Bash") == ("shell",)
-    assert our_tools("mcp__a__b") == ("mcp__a__b",)
+def test_a_tool_has_one_name_of_theirs_or_those_that_mean_it():
     assert names("shell") == (("shell",), ("Bash",))
+    assert names("write_file") == (("write_file",), ("Write",))
+    assert names("task") == (("task",), ("Agent", "Task"))
+    assert names("skill")[1][0] == "Skill"
+    assert names("mcp__a__b") == (("mcp__a__b",), ("mcp__a__b",))
+    assert names("run_python") == (("run_python",), ("run_python",))
+
+
+def test_a_tool_that_only_has_another_name_there_keeps_its_input():
+    said = say("task", prompt="look")
+    assert (said["tool_name"], said["tool_input"]) == ("Agent", {"prompt": "look"})
 
 
 # ── if ───────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -124,7 +124,7 @@ def test_permission_request_allow_with_input_and_rules_and_deny_with_message_and
     data = special(event, decision={"behavior": "allow", "updatedInput": {"a": 1},
                                     "updatedPermissions": [update, {"type": "setMode", "mode": "plan"}]})  # fmt: skip
     assert of_json(event, data, "g") == Verdict(
-        "allow", ("g",), updated_input={"a": 1}, rules=(("allow", "shell(npm test)"), ("allow", "edit_file"))
+        "allow", ("g",), updated_input={"a": 1}, rules=(("allow", "Bash(npm test)"), ("allow", "Edit"))
     )
     data = special(event, decision={"behavior": "deny", "message": "not now", "interrupt": True})
     assert of_json(event, data, "g") == Verdict("deny", ("g: not now",), interrupt=True)

@@ -30,6 +30,7 @@ from nbagent.extend.hooks import WORDS, HookTable, listing
 from nbagent.extend.hooks_python import hook_of
 from nbagent.extend.hooks_run import Runners, filled, prompted
 from nbagent.extend.hooks_settings import Hook, Source, read
+from tests.extend.test_hooks_command import lives
 from tests.support.turns import until
 
 LS = PreToolUse(tool_name="shell", tool_input={"command": "ls"}, tool_use_id="c1")
@@ -272,8 +273,7 @@ async def test_a_time_limit_ends_all_processes_of_a_command(tmp_path):
     session = Session(tmp_path, *on("PreToolUse", command(script, timeout=0.2)))
     assert (await session.fire(LS)).decision == "ask"
     child = int(pid.read_text())
-    stat = Path(f"/proc/{child}/stat")
-    await until(lambda: not stat.exists() or stat.read_text().rpartition(") ")[2][0] in "ZX")
+    await until(lambda: not lives(child))
 
 
 async def test_an_interrupt_in_a_hook_is_the_person_s_and_no_failure(tmp_path):
