@@ -32,7 +32,7 @@ def tools(kernel: Kernel, *, timeout: float | None) -> list[Tool]:
     def preview(given: Json) -> Preview:
         return Preview("code", given["code"], effects=hints(given["code"], kernel.namespace()))
 
-    @tool(kind=kind, subject="code", title=lambda given: given["code"].strip()[:80], preview=preview, exact=True)
+    @tool(kind=kind, subject="code", title=lambda given: _first(given["code"]), preview=preview, exact=True)
     async def run_code(_call: Call, code: str) -> Result:
         """Run Python in the kernel as a cell of the person's would: names are kept. No cell is added to a notebook.
 
@@ -70,6 +70,11 @@ async def _answer(shell: Any, asked: Json) -> Json:
     except Interrupted as stopped:
         return {"interrupted": stopped.output}
     return {k: v for k, v in dataclasses.asdict(result).items() if k in {"content", "summary", "is_error"}}
+
+
+def _first(code: str) -> str:
+    lines = code.strip().splitlines()
+    return f"run: {lines[0][:80]}" if lines else "run nothing"
 
 
 async def _nobody(_: Any) -> str:
