@@ -7,7 +7,7 @@ servers is not there until the folder was trusted. Read `load_agents`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from nbagent.core.agents import AgentSpec
 from nbagent.core.messages import Json
 from nbagent.extend.frontmatter import Fields, parse
 from nbagent.extend.places import Places
-from nbagent.extend.skills import EFFORTS, hook_tables
+from nbagent.extend.skills import EFFORTS, hook_tables, safe_model
 from nbagent.extend.textfiles import TextFile, files_below, is_inside, read_text
 from nbagent.extend.trust import Power, Trust
 
@@ -100,19 +100,19 @@ def _spec(read: TextFile, source: Literal["project", "user"], shown: str, proble
     if wrong:
         problems.append(wrong)
         return None
-    tools = fields.names("tools")
+    tools, hooks = fields.names("tools"), hook_tables(fields)
     spec = AgentSpec(
         name,
         description,
         front.body.strip(),
         tools=None if tools is not None and "*" in tools else tools,
         disallowed_tools=fields.names("disallowedTools") or (),
-        model=fields.text("model").removeprefix("inherit"),
+        model=safe_model(fields, source),
         permission_mode=fields.choice("permissionMode", MODES),
         max_turns=fields.number("maxTurns"),
         skills=fields.names("skills") or (),
         mcp_servers=_servers(fields),
-        hooks=_hooks(fields),
+        hooks=_as_subagent(hooks or {}),
         memory=fields.choice("memory", ("user", "project", "local")),  # type: ignore[arg-type]  # one of these
         background=fields.flag("background"),
         effort=fields.choice("effort", EFFORTS),
@@ -124,7 +124,7 @@ def _spec(read: TextFile, source: Literal["project", "user"], shown: str, proble
     )
     problems += [read.problem] if read.problem else []
     problems += [f"{shown}: {one}." for one in fields.problems]
-    return spec
+    return spec if hooks is not None else None
 
 
 def _servers(fields: Fields) -> dict[str, Json | None]:
@@ -144,11 +144,11 @@ def _servers(fields: Fields) -> dict[str, Json | None]:
     return servers
 
 
-def _hooks(fields: Fields) -> dict[str, tuple[Json, ...]]:
-    """Return the hooks; one for Stop means the end of the subagent."""
-    hooks = hook_tables(fields)
-    stop = hooks.pop("Stop", ())
-    return {**hooks, "SubagentStop": (*hooks.get("SubagentStop", ()), *stop)} if stop else hooks
+def _as_subagent(hooks: Mapping[str, tuple[Json, ...]]) -> dict[str, tuple[Json, ...]]:
+    """Return the hooks of an agent; its Stop is the end of a subagent."""
+    stop = hooks.get("Stop", ())
+    others = {event: groups for event, groups in hooks.items() if event != "Stop"}
+    return {**others, "SubagentStop": (*hooks.get("SubagentStop", ()), *stop)} if stop else others
 
 
 def _does(spec: AgentSpec) -> str:

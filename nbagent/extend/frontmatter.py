@@ -52,7 +52,7 @@ def parse(text: str) -> Front:
 
 
 def _whole(value: Any) -> Any:
-    """Return a value with the halves of characters that JSON's `\\ud83d\\ude00` leaves put together, or replaced."""
+    """Return a value with the halves of characters, as JSON writes them, put together, or replaced where one is alone."""
     if isinstance(value, str):
         if value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value):
             return value

@@ -75,7 +75,6 @@ class Shelf:
         skills: dict[str, Skill] = {}
         problems: list[str] = []
         for skill in self._read(problems):
-            problems += skill.problems
             if (first := skills.get(skill.name)) is None:
                 skills[skill.name] = replace(skill, trusted=skill.trusted or self._trusted(skill))
             elif skill.source == "project" and first.file != skill.file:
@@ -187,7 +186,7 @@ class Shelf:
                 yield from self._skills(folder, "project", before, problems)
         yield from self._skills(self._shipped, "shipped", "", problems)
         for name, source, path in command_files(places, problems):
-            if (skill := read_skill(name, "command", source, path, places.shown(path))) is not None:
+            if (skill := read_skill(name, "command", source, path, places.shown(path), problems)) is not None:
                 yield skill
 
     def _skills(self, folder: Path, source: Source, before: str, problems: list[str]) -> Iterator[Skill]:
@@ -203,7 +202,7 @@ class Shelf:
             name = entry.name
             if before and any(name == other.name for other in self._found.skills.values() if other.folder != entry):
                 name = before + name
-            if (skill := read_skill(name, "skill", source, path, self._places.shown(path))) is not None:
+            if (skill := read_skill(name, "skill", source, path, self._places.shown(path), problems)) is not None:
                 yield skill
         if len(entries) > _MOST:
             problems.append(

@@ -75,7 +75,6 @@ class Skill:
     metadata: Json = field(default_factory=dict[str, Any])
     power: Power | None = None
     trusted: bool = True
-    problems: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -88,17 +87,29 @@ class Skill:
         return bool(self.allowed_tools or self.hooks or commands(self.body))
 
 
-def read_skill(name: str, kind: Literal["skill", "command"], source: Source, path: Path, shown: str) -> Skill | None:
-    """Return the skill in the file `path`, None where there is no file that can be read.
+def read_skill(
+    name: str,
+    kind: Literal["skill", "command"],
+    source: Source,
+    path: Path,
+    shown: str,
+    problems: list[str],
+) -> Skill | None:
+    """Return the skill in the file `path`, None where there is no file that can be used.
 
-    `shown` is how the path is named to a person. Fields that can't be read are left out and named in `problems`; a file
-    that can't be read whole is a skill without a body that says so.
+    `shown` is how the path is named to a person. What can't be read goes into `problems`, a sentence each: single fields
+    are left out; a file that can't be read, or whose hooks can't, is not used.
     """
     read = read_text(path, FILE_LIMIT)
     if read is None:
         return None
+    if read.problem:
+        problems.append(read.problem)
+    if read.problem and not read.text:
+        return None
     front = parse(read.text)
     fields = Fields(front.fields, _FIELDS)
+    hooks = hook_tables(fields)
     skill = Skill(
         name,
         kind,
@@ -114,39 +125,35 @@ def read_skill(name: str, kind: Literal["skill", "command"], source: Source, pat
         for_person=fields.flag("user-invocable", default=True),
         allowed_tools=fields.names("allowed-tools") or (),
         disallowed_tools=fields.names("disallowed-tools") or (),
-        model=fields.text("model"),
+        model=safe_model(fields, source),
         effort=fields.choice("effort", EFFORTS),
         context=fields.choice("context", ("fork", "inline")).replace("inline", ""),
         agent=fields.text("agent"),
         background=fields.flag("background", default=True),
-        hooks=hook_tables(fields),
+        hooks=hooks or {},
         paths=fields.patterns("paths"),
         shell=fields.choice("shell", ("bash", "powershell"), "bash"),
         license=fields.text("license"),
         compatibility=fields.text("compatibility"),
         metadata=fields.table("metadata"),
     )
-    said = [read.problem, f"{shown}: {front.problem}." if front.problem else ""]
-    problems = [one for one in said if one] + [f"{shown}: {one}." for one in fields.problems]
-    return _with_power(skill, read, shown, problems)
+    problems += [f"{shown}: {one}." for one in [front.problem, *fields.problems] if one]
+    return _with_power(skill, read, shown, problems) if hooks is not None else None
 
 
 def _with_power(skill: Skill, read: TextFile, shown: str, problems: list[str]) -> Skill:
     """Add what must be trusted, where the skill came with a project; one that can't be vouched for is never trusted."""
-    power: Power | None = None
-    trusted = True
-    if skill.source == "project" and skill.has_power:
-        trusted = False
-        tree = tree_digest(skill.folder) if skill.kind == "skill" else ""
-        if tree is None:
-            problems.append(
-                f"{shown}: its folder has too many or too large files, or a link that leads out, so it can't be trusted; "
-                "what it runs or allows is left out."
-            )
-        else:
-            digest = sha256(f"{read.digest}\n{tree}".encode())
-            power = Power(skill.kind, skill.name, shown, does(skill), digest)
-    return replace(skill, power=power, trusted=trusted, problems=tuple(problems))
+    if skill.source != "project" or not skill.has_power:
+        return skill
+    tree = tree_digest(skill.folder) if skill.kind == "skill" else ""
+    if tree is None:
+        problems.append(
+            f"{shown}: its folder has too many or too large files, or a link that leads out, so it can't be trusted; "
+            "what it runs or allows is left out."
+        )
+        return replace(skill, trusted=False)
+    digest = sha256(f"{read.digest}\n{tree}".encode())
+    return replace(skill, power=Power(skill.kind, skill.name, shown, does(skill), digest), trusted=False)
 
 
 def does(skill: Skill) -> str:
@@ -194,26 +201,34 @@ def _inline(text: str) -> Iterator[Part]:
     yield "text", text[end:]
 
 
-def hook_tables(fields: Fields) -> dict[str, tuple[Json, ...]]:
-    """Return the field `hooks` as a settings file has it; a group that has another shape is left out and named."""
-    tables: dict[str, tuple[Json, ...]] = {}
-    for event, groups in fields.table("hooks").items():
-        kept: list[Json] = []
-        for group in groups if isinstance(groups, list) else [groups]:
-            handlers = group.get("hooks") if isinstance(group, dict) else None
-            if (
-                isinstance(handlers, list)
-                and handlers
-                and all(isinstance(one, dict) and one.get("type") for one in handlers)
-            ):
-                kept.append(group)
-            else:
-                fields.problems.append(
-                    f"hooks.{event} is not a list of groups with `hooks`, each with a `type`; it is left out"
-                )
-        if kept:
-            tables[event] = tuple(kept)
-    return tables
+def hook_tables(fields: Fields) -> Mapping[str, tuple[Json, ...]] | None:
+    """Return the field `hooks` as a settings file has it; None where it has another shape, with the reason in `problems`.
+
+    What brings it must not be used then: its guards would be missing. A handler that can't run stays: it fails closed.
+    """
+    value = fields.values.get("hooks")
+    tables = value if isinstance(value, dict) else {} if value is None else {"": value}
+    for event, groups in tables.items():
+        fine = isinstance(groups, list) and all(
+            isinstance(group, dict)
+            and isinstance(group.get("hooks"), list)
+            and all(isinstance(handler, dict) for handler in group["hooks"])
+            for group in groups
+        )
+        if not fine:
+            named = f"hooks.{event}" if event else "hooks"
+            fields.problems.append(f"{named} is not a list of groups with `hooks`, so it is not used")
+            return None
+    return {str(event): tuple(groups) for event, groups in tables.items() if groups}
+
+
+def safe_model(fields: Fields, source: str) -> str:
+    """Return the field `model`; a script is a module that would be imported, which a project's file can't ask for."""
+    model = fields.text("model")
+    if source == "project" and model.startswith("scripted:"):
+        fields.problems.append(f"model = {model!r} would run code of this folder; it is left out")
+        return ""
+    return "" if model == "inherit" else model
 
 
 def _first_paragraph(body: str) -> str:

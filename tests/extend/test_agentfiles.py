@@ -111,6 +111,7 @@ def test_a_projects_agent_that_names_tools_or_a_mode_is_not_there_until_trusted(
         (b"---\nname: 'x\n---\n", "not YAML"),
         (b"---\nname: x\ndescription: d\n", "no second ---"),
         (b"\x00", "not a text file"),
+        (b"---\nname: x\ndescription: d\nhooks: [x]\n---\n", "hooks is not a list"),
     ],
 )
 def test_a_file_that_is_no_agent_is_one_sentence(rig, content, said):

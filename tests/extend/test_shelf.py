@@ -102,20 +102,32 @@ Body""",
     assert s.hooks == {
         "PreToolUse": ({"matcher": "Bash", "hooks": [{"type": "command", "command": "./check.sh", "once": True}]},)
     }
-    assert s.problems == ()
 
 
-def test_hooks_of_another_shape_are_left_out_and_named(rig):
-    rig.write(
-        "~/.claude/skills/s/SKILL.md",
-        "---\nhooks:\n  Stop: [run.sh]\n  PreToolUse:\n    - hooks: [{command: x}]\n---\nb",
-    )
+@pytest.mark.parametrize(
+    "hooks",
+    ["{Stop: [run.sh]}", "{PreToolUse: [{command: x}]}", "[x]", "{Stop: {hooks: []}}", "{Stop: [{hooks: [x]}]}"],
+)
+def test_a_skill_whose_guards_cannot_be_read_is_not_used(rig, hooks):
+    """Row 113: a hook that can't be read never opens a gate."""
+    rig.write("~/.claude/skills/s/SKILL.md", f"---\nhooks: {hooks}\n---\nbody")
     shelf = rig.shelf()
-    assert shelf.get("s").hooks == {}
-    assert [problem.partition(" is ")[0] for problem in shelf.problems] == [
-        "~/.claude/skills/s/SKILL.md: hooks.Stop",
-        "~/.claude/skills/s/SKILL.md: hooks.PreToolUse",
-    ]
+    assert shelf.skills == ()
+    (problem,) = shelf.problems
+    assert problem.startswith("~/.claude/skills/s/SKILL.md: hooks")
+
+
+def test_a_handler_that_cannot_run_is_handed_on_to_fail_closed(rig):
+    rig.write("~/.claude/skills/s/SKILL.md", "---\nhooks:\n  PreToolUse:\n    - hooks: [{command: x}]\n---\nb")
+    assert rig.shelf().get("s").hooks == {"PreToolUse": ({"hooks": [{"command": "x"}]},)}
+
+
+def test_a_projects_skill_cannot_have_a_script_imported_as_its_model(rig):
+    rig.skill(".claude/skills/s", description="d", model="scripted:evil:turns")
+    rig.skill("~/.claude/skills/mine", description="d", model="scripted:mine:turns")
+    shelf = rig.shelf()
+    assert (shelf.get("s").model, shelf.get("mine").model) == ("", "scripted:mine:turns")
+    assert "would run code of this folder" in shelf.problems[0]
 
 
 def test_commands_are_found_by_their_path_and_come_after_a_skill_of_the_name(rig):
