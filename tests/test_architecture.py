@@ -158,7 +158,20 @@ print(json.dumps(dict(
         sigint=repr(signal.getsignal(signal.SIGINT)) == before["handler"], excepthook=sys.excepthook is before["hook"],
         files=os.listdir(".") == before["here"]).items() if not same])))
 """
-HEAVY = ["PIL", "anthropic", "google", "httpx", "httpx2", "matplotlib", "mcp", "numpy", "pandas", "papermill", "polars"]
+HEAVY = [
+    "PIL",
+    "anthropic",
+    "google",
+    "httpx",
+    "httpx2",
+    "matplotlib",
+    "mcp",
+    "numpy",
+    "pandas",
+    "papermill",
+    "polars",
+    "yaml",
+]
 
 
 def _import_in_fresh_interpreter(modules: list[str], watched: list[str]) -> dict[str, list[str]]:

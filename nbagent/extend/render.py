@@ -154,14 +154,15 @@ class _Values:
         quotes = bool(_QUOTING.search(self._placeholder.sub("", command)))
 
         def word(value: str) -> str:
-            if _PLAIN.fullmatch(value):
+            several = value == self._whole  # $ARGUMENTS are as many words as were typed
+            if _PLAIN.fullmatch(value) and (several or quotes or " " not in value):
                 return value
             if quotes or self._skill.shell != "bash":
                 raise ToolError(
                     f"{self._skill.name} was not loaded: {value[:80]!r} can't be put into its command {command[:200]!r}, "
                     "which has quotes of its own. Use an argument of letters, digits and ./:=@%+,~-"
                 )
-            return " ".join(shlex.quote(part) for part in _split(value)) if value == self._whole else shlex.quote(value)
+            return " ".join(shlex.quote(part) for part in _split(value)) if several else shlex.quote(value)
 
         return self._placeholder.sub(lambda found: self._filled(found, word), command)
 
@@ -171,7 +172,7 @@ class _Values:
 
     def _filled(self, found: re.Match[str], shape: Callable[[str], str]) -> str:
         if (variable := found[found.re.groups]) is not None:
-            return self._variables[variable]
+            return shape(self._variables[variable])
         slashes, token = found["slashes"], found[0][len(found["slashes"]) :]
         if len(slashes) == 1:
             return token  # written \$1 where $1 is meant

@@ -90,6 +90,18 @@ async def test_an_argument_reaches_a_command_as_one_word_that_the_shell_cannot_m
     assert shell.ran == ["git log v1..v2 --stat", "cat v1..v2", "git log 'a b; rm -rf ~' '$(x)'", "cat 'a b; rm -rf ~'"]
 
 
+async def test_a_folder_with_spaces_stays_one_word():
+    shell = Shell()
+    skill = replace(
+        command_file('!`python ${CLAUDE_SKILL_DIR}/a.py $0` !`cat "${CLAUDE_SKILL_DIR}/b"`'),
+        file=Path("/my skills/c.md"),
+    )
+    await render(skill, '"two words"', AROUND, shell)
+    assert shell.ran == ["python '/my skills'/a.py 'two words'", 'cat "/my skills/b"']
+    with pytest.raises(ToolError, match="quotes of its own"):
+        await render(replace(skill, file=Path('/a"; rm -rf ~; "/c.md')), "", AROUND, shell)
+
+
 async def test_an_argument_that_would_end_a_commands_own_quotes_is_refused():
     shell = Shell()
     with pytest.raises(ToolError, match="quotes of its own"):
