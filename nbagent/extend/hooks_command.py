@@ -121,9 +121,10 @@ class Started:
     async def ended_or_async(self) -> Ended | float:
         """Wait until it has ended, or its first line says `{"async": true}`: then return its own time limit in seconds."""
         await self.first_line()
-        if self._line.is_set() and (seconds := _async_timeout(self._text("out"))) is not None:
+        ended = None if self._line.is_set() else await self.ended()
+        if (seconds := _async_timeout(self._text("out"))) is not None:
             return seconds
-        return await self.ended()
+        return ended or await self.ended()
 
     def kill(self) -> None:
         """End it with all its processes, if it still runs."""

@@ -221,7 +221,7 @@ class Server:
                 sys.stderr.write("cannot find \u202emy config\n")
                 sys.stderr.flush()
             case "environment":
-                content = [{"type": "text", "text": json.dumps({**os.environ, "cwd": os.getcwd()})}]
+                content = [{"type": "text", "text": json.dumps({**os.environ, "cwd": os.getcwd(), "pid": os.getpid()})}]
         self.send(id=number, result={"content": content, **more})
 
 

@@ -15,6 +15,7 @@ from nbagent.extend.hooks_exit import run_now
 from nbagent.extend.hooks_output import Failed
 from nbagent.extend.hooks_run import Runners
 from nbagent.extend.hooks_settings import Source, read
+from tests.support.turns import until
 
 FOUND = {"bash": "/bin/bash", "pwsh": "/usr/bin/pwsh"}.get
 
@@ -84,8 +85,7 @@ async def test_killing_ends_the_whole_group(tmp_path):
     await started.first_line()
     child = int(pid.read_text())
     started.kill()
-    await started.ended()
-    assert not lives(child)
+    await until(lambda: not lives(child))
 
 
 def lives(pid: int) -> bool:

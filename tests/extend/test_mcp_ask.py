@@ -53,7 +53,9 @@ async def test_nobody_there_cancels_and_a_no_declines():
     assert await form("srv", "m", FIELDS, Replies(DECLINE)) == ("decline", None)
 
 
-@pytest.mark.parametrize(("said", "action"), [("Yes", "accept"), ("No", "decline"), ("", "cancel"), ("what?", "decline")])
+@pytest.mark.parametrize(
+    ("said", "action"), [("Yes", "accept"), ("No", "decline"), ("", "cancel"), ("what?", "decline")]
+)
 async def test_a_question_without_fields_is_a_yes_or_no(said, action):
     assert (await form("srv", "Go on?", {}, Replies(said)))[0] == action
 

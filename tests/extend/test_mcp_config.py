@@ -87,7 +87,10 @@ def spec(tmp_path, **config) -> ServerSpec:
 
 def test_variables_are_filled_in_everywhere_and_defaults_where_there_are_none(tmp_path):
     launch = spec(
-        tmp_path, command="${TOOL}", args=["--key=${KEY}", "${NONE:-fallback}", "${EMPTY:-x}"], env={"T": "${KEY}-${KEY}"}
+        tmp_path,
+        command="${TOOL}",
+        args=["--key=${KEY}", "${NONE:-fallback}", "${EMPTY:-x}"],
+        env={"T": "${KEY}-${KEY}"},
     ).launch({"TOOL": "run", "KEY": "k", "EMPTY": ""})
     assert (launch.command, launch.args, launch.env["T"]) == ("run", ("--key=k", "fallback", ""), "k-k")
     remote = spec(tmp_path, type="http", url="https://${HOST:-h}/mcp", headers={"Authorization": "Bearer ${KEY}"})

@@ -45,7 +45,9 @@ def test_a_taken_name_gets_a_hash():
     assert tool_name("s", "ä", ["mcp__s___", tool_name("s", "ä")]) != tool_name("s", "ä")
 
 
-@given(st.dictionaries(st.sampled_from(["type", "properties", "oneOf", "anyOf", "$ref", "required", "$defs"]), JSON_VALUES))
+@given(
+    st.dictionaries(st.sampled_from(["type", "properties", "oneOf", "anyOf", "$ref", "required", "$defs"]), JSON_VALUES)
+)
 def test_no_schema_is_too_odd_to_be_shown(schema):
     arguments = Arguments.of(schema)
     assert arguments.shown["type"] == "object"
@@ -76,7 +78,11 @@ def test_a_reference_at_the_top_is_followed_and_one_to_another_document_is_not()
 
 
 def test_references_within_are_kept_and_checked():
-    schema = {"type": "object", "properties": {"s": {"$ref": "#/definitions/n"}}, "definitions": {"n": {"type": "number"}}}
+    schema = {
+        "type": "object",
+        "properties": {"s": {"$ref": "#/definitions/n"}},
+        "definitions": {"n": {"type": "number"}},
+    }
     arguments = Arguments.of(schema)
     assert arguments.shown["properties"]["s"] == {"$ref": "#/definitions/n"}
     with pytest.raises(ToolError, match="s: 'x' is not of type 'number'"):
@@ -94,7 +100,10 @@ def test_names_that_the_api_refuses_are_renamed_and_named_rightly_to_the_server(
 
 
 def test_a_long_schema_loses_words_first_and_structure_last():
-    deep = {"type": "object", "properties": {"n": {"type": "string", "description": "why " * 400, "examples": ["x" * 900]}}}
+    deep = {
+        "type": "object",
+        "properties": {"n": {"type": "string", "description": "why " * 400, "examples": ["x" * 900]}},
+    }
     schema = {"properties": {f"a{i}": {**deep, "description": "what " * 300} for i in range(30)}, "required": ["a3"]}
     shown = Arguments.of(schema).shown
     assert len(json.dumps(shown)) <= SCHEMA_LIMIT
