@@ -13,6 +13,9 @@ from pathlib import Path
 
 import platformdirs
 
+from nbagent.core.messages import clean
+from nbagent.core.shown import visible_plain
+
 OURS, CLAUDE = ".nbagent", ".claude"
 
 
@@ -63,11 +66,15 @@ class Places:
         return (self.own / name, self.claude / name)
 
     def shown(self, path: Path) -> str:
-        """Return `path` as a person would write it: from the project's top, from `~`, or whole."""
+        """Return `path` as a person would write it, on one line: from the project's top, from `~`, or whole."""
         for base, before in ((self.root, ""), (self.home, "~/")):
             if path == base or base in path.parents:
-                return before + path.relative_to(base).as_posix()
-        return str(path)
+                return _visible(before + path.relative_to(base).as_posix())
+        return _visible(str(path))
+
+
+def _visible(text: str) -> str:
+    return visible_plain(clean(text), spaces=False).replace("\n", "⏎")
 
 
 def _real(path: Path) -> Path:

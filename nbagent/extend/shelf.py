@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
 
 from nbagent.core.errors import ToolError
 from nbagent.extend.commands import command_files
 from nbagent.extend.globs import matches
 from nbagent.extend.places import Places
 from nbagent.extend.skills import FILE_LIMIT, SHIPPED, SKILL_FILE, Skill, Source, read_skill
+from nbagent.extend.survey import scripts_of
 from nbagent.extend.textfiles import files_below, is_inside, read_text
 from nbagent.extend.trust import Power, Trust
 
@@ -26,6 +29,7 @@ ENTRY_LIMIT = 1_536
 LIST_LIMIT = 16_000
 """Characters of that whole list; with more skills each gets less, and at last only its name."""
 _MOST = 500  # folders of one place that are looked into
+_NAME = re.compile(r"\w[\w.:/+-]{0,127}")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -186,8 +190,7 @@ class Shelf:
                 yield from self._skills(folder, "project", before, problems)
         yield from self._skills(self._shipped, "shipped", "", problems)
         for name, source, path in command_files(places, problems):
-            if (skill := read_skill(name, "command", source, path, places.shown(path), problems)) is not None:
-                yield skill
+            yield from self._one(name, "command", source, path, problems)
 
     def _skills(self, folder: Path, source: Source, before: str, problems: list[str]) -> Iterator[Skill]:
         try:
@@ -202,12 +205,24 @@ class Shelf:
             name = entry.name
             if before and any(name == other.name for other in self._found.skills.values() if other.folder != entry):
                 name = before + name
-            if (skill := read_skill(name, "skill", source, path, self._places.shown(path), problems)) is not None:
-                yield skill
+            yield from self._one(name, "skill", source, path, problems)
         if len(entries) > _MOST:
             problems.append(
                 f"{self._places.shown(folder)} has more than {_MOST} entries; the others are not looked at."
             )
+
+    def _one(
+        self, name: str, kind: Literal["skill", "command"], source: Source, path: Path, problems: list[str]
+    ) -> Iterator[Skill]:
+        """Yield the skill in a file, if it can be used."""
+        shown = self._places.shown(path)
+        if not _NAME.fullmatch(name):
+            if path.exists():
+                problems.append(f"{shown} is not used: its name must be one word of letters, digits, hyphens.")
+            return
+        skill = read_skill(name, kind, source, path, shown, problems, lambda words: scripts_of(words, self._places))
+        if skill is not None:
+            yield skill
 
 
 def _entry(skill: Skill, room: int) -> str:

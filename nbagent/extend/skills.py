@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -36,6 +36,14 @@ _FIELDS = (
 _INLINE = re.compile(r"(?<!\S)!`([^`\n]+)`")
 _OPENS = re.compile(r"[ \t]*```![ \t]*\n")
 _CLOSES = re.compile(r"[ \t]*```[ \t]*\n?")
+
+
+Scripts = Callable[[Sequence[str]], Sequence[str]]
+"""Tells of commands which of the project's own files they name, each as a text that changes with its content."""
+
+
+def _no_scripts(_: Sequence[str]) -> Sequence[str]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +102,12 @@ def read_skill(
     path: Path,
     shown: str,
     problems: list[str],
+    scripts: Scripts = _no_scripts,
 ) -> Skill | None:
     """Return the skill in the file `path`, None where there is no file that can be used.
 
-    `shown` is how the path is named to a person. What can't be read goes into `problems`, a sentence each: single fields
+    `shown` is how the path is named to a person; `scripts` tells of the project's files that commands name, which count
+    with them for trust. What can't be read goes into `problems`, a sentence each: single fields
     are left out; a file that can't be read, or whose hooks can't, is not used.
     """
     read = read_text(path, FILE_LIMIT)
@@ -138,10 +148,10 @@ def read_skill(
         metadata=fields.table("metadata"),
     )
     problems += [f"{shown}: {one}." for one in [front.problem, *fields.problems] if one]
-    return _with_power(skill, read, shown, problems) if hooks is not None else None
+    return _with_power(skill, read, shown, problems, scripts) if hooks is not None else None
 
 
-def _with_power(skill: Skill, read: TextFile, shown: str, problems: list[str]) -> Skill:
+def _with_power(skill: Skill, read: TextFile, shown: str, problems: list[str], scripts: Scripts) -> Skill:
     """Add what must be trusted, where the skill came with a project; one that can't be vouched for is never trusted."""
     if skill.source != "project" or not skill.has_power:
         return skill
@@ -152,7 +162,9 @@ def _with_power(skill: Skill, read: TextFile, shown: str, problems: list[str]) -
             "what it runs or allows is left out."
         )
         return replace(skill, trusted=False)
-    digest = sha256(f"{read.digest}\n{tree}".encode())
+    rules = [rule.partition("(")[2].rstrip("()") for rule in skill.allowed_tools]
+    named = scripts([*commands(skill.body), *rules])
+    digest = sha256("\n".join([read.digest, tree, *named]).encode("utf-8", "replace"))
     return replace(skill, power=Power(skill.kind, skill.name, shown, does(skill), digest), trusted=False)
 
 

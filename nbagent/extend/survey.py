@@ -176,8 +176,12 @@ def _hashed(value: Any) -> str:
 
 def _digest(value: Any, words: Sequence[str], places: Places) -> str:
     """Return the hash of a setting together with the project's own scripts that its command names."""
-    scripts = [f"{places.shown(path)} {_script(path)}" for path in _scripts(words, places)]
-    return _hashed([value, scripts])
+    return _hashed([value, scripts_of(words, places)])
+
+
+def scripts_of(words: Sequence[str], places: Places) -> list[str]:
+    """Return name and hash of each of the project's own files that commands name: what would run with them."""
+    return [f"{places.shown(path)} {_script(path)}" for path in _scripts(words, places)]
 
 
 def _script(path: Path) -> str:

@@ -130,7 +130,8 @@ class Trust:
 
     def answer(self, powers: Sequence[Power], *, yes: bool) -> None:
         """Keep the person's answer for `powers` as they were shown."""
-        self._answers |= {power.key: (power.digest, yes) for power in powers}
+        kept = self._read() or self._answers  # another kernel may have asked meanwhile
+        self._answers = kept | {power.key: (power.digest, yes) for power in powers}
         self._write()
 
     def forget(self) -> None:

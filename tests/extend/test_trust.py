@@ -102,6 +102,15 @@ def test_answers_can_be_taken_back(tmp_path, kept):
     assert not trust(tmp_path, kept).holds(HOOK)
 
 
+def test_two_kernels_keep_both_answers(tmp_path, kept):
+    one, two = trust(tmp_path, kept), trust(tmp_path, kept)
+    one.answer([HOOK], yes=True)
+    two.answer([RULE], yes=True)
+    later = trust(tmp_path, kept)
+    assert later.holds(HOOK)
+    assert later.holds(RULE)
+
+
 def test_where_nothing_can_be_kept_an_answer_holds_for_now_and_says_so(tmp_path):
     (tmp_path / "file").write_text("")
     asked = Trust(tmp_path, tmp_path / "file" / "trust")
