@@ -18,6 +18,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 BUILD := build
 JS_TOOLS := typescript@5.9.3
+MCP_NODE := @modelcontextprotocol/server-everything@2026.8.31
+MCP_PYTHON := mcp-server-time==2026.10.19 tzlocal==5.4.5
 IPYKERNELS := 6.29.5 6.31.0 7.0.1 7.3.0
 PYTEST := $(BIN)/python -m pytest --no-skips
 export MPLCONFIGDIR := $(CURDIR)/$(BUILD)/matplotlib
@@ -54,10 +56,10 @@ types: $(VENV)/.dev $(BUILD)/node/.installed
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BUILD)/node/node_modules/.bin/tsc --project tests/js
 
-test-fast: $(VENV)/.dev
+test-fast: $(VENV)/.dev $(BUILD)/mcp/.installed
 	@$(PYTEST) -q -n 2 --dist worksteal --ignore=tests/browser -m "$(FAST)"
 
-test-kernel: $(VENV)/.dev
+test-kernel: $(VENV)/.dev $(BUILD)/mcp/.installed
 	@$(PYTEST) -q -n 2 --dist loadgroup -m "kernel and not browser"
 
 test-browser: $(VENV)/.dev browser  # by itself: these watch the clock, and a browser and a kernel fill two cores
@@ -103,6 +105,14 @@ $(BUILD)/node/.installed: Makefile | $(VENV)/.dev
 	@rm -rf $(BUILD)/node && mkdir -p $(BUILD)/node
 	@PATH="$(CURDIR)/$(BIN):$$PATH" npm install --prefix $(BUILD)/node --no-save --no-package-lock --no-audit --no-fund \
 		--loglevel error $(JS_TOOLS)
+	@touch $@
+
+$(BUILD)/mcp/.installed: Makefile | $(VENV)/.dev  # MCP servers that others wrote, to be tested against
+	@echo "Installing $(MCP_NODE) $(MCP_PYTHON) into $(BUILD)/mcp/"
+	@rm -rf $(BUILD)/mcp && mkdir -p $(BUILD)/mcp
+	@PATH="$(CURDIR)/$(BIN):$$PATH" npm install --prefix $(BUILD)/mcp --no-save --no-package-lock --no-audit --no-fund \
+		--loglevel error $(MCP_NODE)
+	@$(PIP) install --no-deps --target $(BUILD)/mcp/python $(MCP_PYTHON)
 	@touch $@
 
 $(BUILD)/ipykernel/%/.installed: | $(VENV)/.dev  # the package alone, to put before the environment's own

@@ -22,9 +22,9 @@ from nbagent.core.ports import Question
 from nbagent.core.tools import Call
 from nbagent.extend import mcp_ask
 from nbagent.extend.mcp_config import Launch, ServerSpec
-from nbagent.extend.mcp_connect import check, load_sdk, process, remote
+from nbagent.extend.mcp_connect import REFUSED, check, load_sdk, process, remote
 from nbagent.extend.mcp_offers import Offers, Watched, learned
-from nbagent.extend.mcp_words import Lines, failure, needs_login
+from nbagent.extend.mcp_words import Lines, failure, failures, is_closed, lost, needs_login, progress_words
 
 if TYPE_CHECKING:
     from mcp import Client, types
@@ -106,7 +106,7 @@ class Connection:
         try:
             async with asyncio.timeout(self._limit):
                 self.offers = await learned(client)
-        except (TimeoutError, *_failures()) as error:
+        except (TimeoutError, *failures()) as error:
             self.lines.add(f"asking what it offers failed: {failure(error)}")
 
     async def _start(self) -> None:
@@ -196,7 +196,7 @@ class Connection:
             try:
                 return await client.__aenter__()
             except (MCPError, ExceptionGroup) as error:
-                if mode == "legacy" or not _is_closed(error):
+                if mode == "legacy" or not is_closed(error):
                     raise
                 leave.clear()  # the server has ended over a question that it does not know
         raise AssertionError("unreachable")
@@ -232,7 +232,7 @@ class Connection:
         async def sent(client: Client, running: _Running) -> types.CallToolResult:
             async def told(progress: float, total: float | None, message: str | None) -> None:
                 self._restart_clock(running)
-                call.progress(_progress(progress, total, message))
+                call.progress(progress_words(progress, total, message))
 
             return await client.call_tool(tool, dict(arguments), progress_callback=told)
 
@@ -249,35 +249,43 @@ class Connection:
     async def _asked(self, send: Callable[[Client, _Running], Awaitable[T]], call: Call, what: str) -> T:
         """Send a request, once; only one that the server refused unread, since it was restarted, is sent again."""
         from mcp import MCPError
-        from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 
         client = await self._alive()
         running = _Running(call)
         self._running.append(running)
         try:
             for attempt in (1, 2):
+                refused: list[int] = []
+                token = REFUSED.set(refused)
                 try:
                     async with asyncio.timeout(self._limit) as running.clock:
                         return await send(client, running)
                 except MCPError as error:
-                    forgotten = error.code == INVALID_REQUEST and error.message == "Session terminated"
-                    if forgotten and attempt == 1:
-                        await self.restart()
-                        client = await self._alive()
+                    if attempt == 1 and refused[-1:] in ([400], [404]):  # unread: it does not know the session any more
+                        client = await self._renewed(client)
                         continue
-                    if error.code == CONNECTION_CLOSED:
-                        raise ToolError(_lost(what)) from None
+                    if is_closed(error):
+                        raise ToolError(lost(what)) from None
                     raise ToolError(f"{what} failed: {error.message}") from None
+                finally:
+                    REFUSED.reset(token)
             raise AssertionError("unreachable")
         except TimeoutError:
             raise ToolError(
                 f"{what} gave no answer for {self._limit:g} s, so it was cancelled. It may have taken effect. "
                 "MCP_TOOL_TIMEOUT, or timeout in the server's entry (milliseconds), gives it longer."
             ) from None
-        except _failures() as error:
+        except failures() as error:
             raise ToolError(f"{what}: {failure(error)}. It may have taken effect.") from error
         finally:
             self._running.remove(running)
+
+    async def _renewed(self, old: Client) -> Client:
+        """Begin a new session with the server, once for all calls of the old one."""
+        async with self._turn:
+            if self._client is old:
+                await self._start()
+        return await self._alive()
 
     async def _alive(self) -> Client:
         """The client, of a server that runs: one that has ended is started again, once."""
@@ -351,36 +359,6 @@ def _seen(task: asyncio.Task[None]) -> None:
     """Look at how a task ended: else asyncio tells of it at the end of the program."""
     if not task.cancelled():
         task.exception()
-
-
-def _failures() -> tuple[type[BaseException], ...]:
-    """What the SDK and its transports raise when a server or its network fails."""
-    from httpx2 import HTTPError
-    from mcp import MCPError
-
-    return (MCPError, HTTPError, OSError, ValueError, RuntimeError, ExceptionGroup)
-
-
-def _is_closed(error: BaseException) -> bool:
-    """Whether an error, or one in the group that it is, says that the connection was closed."""
-    from mcp import MCPError
-    from mcp.types import CONNECTION_CLOSED
-
-    if isinstance(error, BaseExceptionGroup):
-        return any(_is_closed(inner) for inner in error.exceptions)
-    return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
-
-
-def _lost(what: str) -> str:
-    return (
-        f"{what}: the server ended while this was under way. It may have taken effect, so it was not sent again: look "
-        "first. The next call starts the server again."
-    )
-
-
-def _progress(done: float, total: float | None, message: str | None) -> str:
-    of = f"{done:g} of {total:g}" if total else f"{done:g}"
-    return f"{of}: {message[:300]}" if message else of
 
 
 def _version() -> str:

@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from contextvars import ContextVar
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -21,6 +22,8 @@ from nbagent.extend.mcp_config import Launch
 from nbagent.extend.mcp_words import Lines
 
 NEEDS_MCP = "MCP servers need the package mcp, which is not installed: %pip install 'jupyter-nbagent[mcp]'"
+REFUSED: ContextVar[list[int] | None] = ContextVar("REFUSED", default=None)
+"""Gets the HTTP statuses that are errors of what the current task sends: the SDK sends a request in its sender's context."""
 _SSE_QUIET = 3600.0  # seconds for which a server may say nothing before it counts as gone
 
 
@@ -70,6 +73,8 @@ async def remote(launch: Launch, refused: Callable[[int], None], stack: AsyncExi
     async def answered(response: Any) -> None:
         if response.status_code >= 400:
             refused(int(response.status_code))
+            if (mine := REFUSED.get()) is not None:
+                mine.append(int(response.status_code))
 
     def made(headers: dict[str, str] | None = None, timeout: Any = None, auth: Any = None) -> Any:
         limits = timeout or httpx2.Timeout(30.0, read=300.0)  # a server may hold a stream open

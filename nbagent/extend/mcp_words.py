@@ -81,3 +81,36 @@ def failure(error: BaseException | None, status: int = 0) -> str:
 def needs_login(status: int) -> bool:
     """Whether an HTTP status says that the server wants to know who asks."""
     return status in {401, 403}
+
+
+def failures() -> tuple[type[BaseException], ...]:
+    """What the SDK and its transports raise when a server or its network fails."""
+    from httpx2 import HTTPError
+    from mcp import MCPError
+
+    return (MCPError, HTTPError, OSError, ValueError, RuntimeError, ExceptionGroup)
+
+
+def is_closed(error: BaseException) -> bool:
+    """Whether an error, or one in the group that it is, says that the connection was closed."""
+    from mcp import MCPError
+    from mcp.types import CONNECTION_CLOSED
+
+    if isinstance(error, BaseExceptionGroup):
+        return any(is_closed(inner) for inner in error.exceptions)
+    # servers use the code for other things too
+    return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED and error.message == "Connection closed"
+
+
+def lost(what: str) -> str:
+    """Return what to tell the model of a call whose server ended."""
+    return (
+        f"{what}: the server ended while this was under way. It may have taken effect, so it was not sent again: look "
+        "first. The next call starts the server again."
+    )
+
+
+def progress_words(done: float, total: float | None, message: str | None) -> str:
+    """Return how far a call is, in a short line."""
+    of = f"{done:g} of {total:g}" if total else f"{done:g}"
+    return f"{of}: {message[:300]}" if message else of

@@ -13,6 +13,7 @@ import struct
 import sys
 import threading
 import zlib
+from pathlib import Path
 from typing import Any
 
 
@@ -115,7 +116,7 @@ class Server:
 
     def note(self, line: str) -> None:
         if self.log:
-            with open(self.log, "a", encoding="utf-8") as file:
+            with Path(self.log).open("a", encoding="utf-8") as file:
                 file.write(line.rstrip("\n") + "\n")
 
     def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -221,7 +222,9 @@ class Server:
                 sys.stderr.write("cannot find \u202emy config\n")
                 sys.stderr.flush()
             case "environment":
-                content = [{"type": "text", "text": json.dumps({**os.environ, "cwd": os.getcwd(), "pid": os.getpid()})}]
+                content = [
+                    {"type": "text", "text": json.dumps({**os.environ, "cwd": str(Path.cwd()), "pid": os.getpid()})}
+                ]
         self.send(id=number, result={"content": content, **more})
 
 
