@@ -195,21 +195,28 @@ def _script(path: Path) -> str:
 
 
 def _scripts(words: Sequence[str], places: Places) -> list[Path]:
-    """Return the files of the project that a command names."""
+    """Return the files of the project that a command names, from its top or from the working folder."""
     found: dict[Path, None] = {}
-    for text in words:
-        for name in _PROJECT:
-            text = text.replace(f"${{{name}}}", str(places.root)).replace(f"${name}", str(places.root))  # noqa: PLW2901
-        try:
-            tokens = shlex.split(text)
-        except ValueError:
-            tokens = text.split()
-        for token in tokens:
-            for base in dict.fromkeys((places.folder, places.root)):
-                path = base / token.strip("();|&<>'\"")
-                if len(token) < 4096 and "\0" not in token and _is_file(path) and is_inside(path, places.root):
-                    found[path] = None
+    bases = dict.fromkeys((places.folder, places.root))
+    for base, text in ((base, text) for base in bases for text in words):
+        for token in _tokens(_with_folder(text, base)):
+            path = base / token.strip("();|&<>'\"")
+            if len(token) < 4096 and "\0" not in token and _is_file(path) and is_inside(path, places.root):
+                found[path] = None
     return list(found)
+
+
+def _with_folder(command: str, folder: Path) -> str:
+    for name in _PROJECT:
+        command = command.replace(f"${{{name}}}", str(folder)).replace(f"${name}", str(folder))
+    return command
+
+
+def _tokens(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:  # a quote without its other half
+        return command.split()
 
 
 def _is_file(path: Path) -> bool:

@@ -79,6 +79,7 @@ def test_those_who_use_a_hook_or_a_server_make_the_same_power(rig):
         "./check.sh --fast",
         '"$CLAUDE_PROJECT_DIR"/work/check.sh',
         "bash ${CLAUDE_PROJECT_DIR}/work/check.sh; true",
+        "bash $CLAUDE_PROJECT_DIR/check.sh",
         "sh 'check.sh",
     ],
 )
