@@ -18,7 +18,7 @@ from nbagent.core.messages import Json
 from nbagent.core.shown import visible_plain
 from nbagent.extend.mcp import Servers
 from nbagent.extend.mcp_client import Connection, State
-from nbagent.extend.mcp_config import Files, Found, Scope, ServerSpec, find
+from nbagent.extend.mcp_config import Files, Found, Scope, ServerSpec, find, read_json
 from nbagent.extend.mcp_edit import drop, put, switch
 
 if TYPE_CHECKING:
@@ -59,14 +59,16 @@ def found_in(folder: Path) -> Found:
     """Read the files of this person and of this project that name servers: Claude's, and ours."""
     from nbagent.config import own_file, own_servers
     from nbagent.extend.places import Places
-    from nbagent.extend.survey import SETTINGS, read_json
+    from nbagent.extend.survey import SETTINGS
+    from nbagent.extend.survey import read_json as project_json
 
     places, problems = Places.of(folder, os.environ), list[str]()
     tables: list[tuple[Scope, str, Any]] = []
     off: set[str] = set()
 
     def take(scope: Scope, path: Path) -> None:
-        settings = read_json(path, places, problems) or {}
+        inside = scope == "project"
+        settings = (project_json(path, places, problems) if inside else read_json(path, problems)) or {}
         tables.append((scope, str(path), settings.get("mcpServers")))
         named = settings.get("disabledMcpjsonServers")
         off.update(map(str, named) if isinstance(named, list) else ())
