@@ -1,6 +1,6 @@
 """Kinds of subagents in files: `agents/*.md` of the project and of the person, and where each keeps its own notes.
 
-The nearest folder's counts before those above it, a project's before the person's. One that names tools, a mode, hooks or
+The administrator's count first, then the nearest folder's before those above it, a project's before the person's. One that names tools, a mode, hooks or
 servers is not there until the folder was trusted. Read `load_agents`.
 """
 
@@ -66,14 +66,16 @@ def load_agents(places: Places, trust: Trust) -> Agents:
 
 
 def notes_folder(places: Places, spec: AgentSpec) -> Path | None:
-    """Return the folder in which subagents of this kind keep notes of their own; None where they keep none."""
+    """Return the folder in which subagents of this kind keep notes of their own (for `Memory`); None where they keep none."""
     if not spec.memory or not _NAME.fullmatch(spec.name):
         return None
     base = places.own if spec.memory == "user" else places.root / ".nbagent"
-    return base / ("agent-memory-local" if spec.memory == "local" else "agent-memory") / spec.name
+    return base / ("agent-memory-local" if spec.memory == "local" else "agent-memory") / spec.name / "memories"
 
 
 def _files(places: Places, problems: list[str]) -> Iterator[tuple[Path, Literal["project", "user"]]]:
+    for path in files_below(places.administrators("agents"), ".md"):
+        yield path, "user"
     for folder in places.project("agents"):
         for path in files_below(folder, ".md"):
             if is_inside(path, places.root):

@@ -19,7 +19,7 @@ def command_files(places: Places, problems: list[str]) -> Iterator[tuple[str, So
     `commands/fix.md` is `fix`; `commands/data/check.md` is `data:check`. A file that leads out of the project is left out
     and named in `problems`.
     """
-    for folder in places.user("commands"):
+    for folder in (places.administrators("commands"), *places.user("commands")):
         for path in files_below(folder, ".md"):
             yield _name(path, folder), "user", path
     for folder in places.project("commands"):

@@ -152,6 +152,8 @@ class Instructions:
         """Yield all files that hold from the beginning, general before particular."""
         places = self._places
         yield places.managed / "CLAUDE.md", "Managed"
+        for path in files_below(places.administrators("rules"), ".md"):
+            yield path, "Managed"
         for folder, name in ((places.claude, "CLAUDE.md"), (places.own, "NBAGENT.md")):
             yield folder / name, "User"
             for path in files_below(folder / "rules", ".md"):

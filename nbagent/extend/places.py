@@ -61,6 +61,10 @@ class Places:
         holders = [place / kind for place in ((base,) if base else self.upward()) for kind in (OURS, CLAUDE)]
         return tuple(holder / name for holder in holders if _real(holder) not in mine)
 
+    def administrators(self, name: str) -> Path:
+        """Return the place of the `name` that the administrator of this machine set up; it counts before all others."""
+        return self.managed / CLAUDE / name
+
     def user(self, name: str) -> tuple[Path, ...]:
         """Return the places of the person's own `name`, the one that counts most first."""
         return (self.own / name, self.claude / name)

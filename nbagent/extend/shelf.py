@@ -180,7 +180,8 @@ class Shelf:
     def _read(self, problems: list[str]) -> Iterator[Skill]:
         """Yield all skills and commands, those that count more first."""
         places = self._places
-        users: list[tuple[Path, Source]] = [(folder, "user") for folder in places.user("skills")]
+        own = (places.administrators("skills"), *places.user("skills"))
+        users: list[tuple[Path, Source]] = [(folder, "user") for folder in own]
         project: list[tuple[Path, Source]] = [(folder, "project") for folder in places.project("skills")]
         for folder, source in [*users, *project]:
             yield from self._skills(folder, source, "", problems)

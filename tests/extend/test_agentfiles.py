@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from nbagent.core.agents import AgentSpec
@@ -85,6 +87,14 @@ def test_the_nearest_projects_counts_then_those_above_then_the_persons(rig):
     assert all("work/.nbagent/agents/x.md has the same name" in problem for problem in found.problems)
 
 
+def test_the_administrators_counts_before_all(rig, tmp_path):
+    rig.write(".claude/agents/x.md", agent(body="project"))
+    (tmp_path / "etc/.claude/agents").mkdir(parents=True)
+    (tmp_path / "etc/.claude/agents/x.md").write_text(agent(body="administrator", tools="Read"))
+    places = replace(rig.places, managed=tmp_path / "etc")
+    assert load_agents(places, rig.trust()).specs["a"].prompt == "administrator"
+
+
 def test_a_projects_agent_that_names_tools_or_a_mode_is_not_there_until_trusted(rig):
     """Row 110: what widens waits for trust in its content."""
     rig.write(".claude/agents/plain.md", agent("plain"))
@@ -138,6 +148,9 @@ def test_a_wrong_field_is_left_out_and_named(rig):
 def test_each_kind_keeps_its_notes_in_a_folder_of_its_own(rig):
     places = rig.places
     assert notes_folder(places, AgentSpec("a", "d")) is None
-    assert notes_folder(places, AgentSpec("a", "d", memory="user")) == places.own / "agent-memory/a"
-    assert notes_folder(places, AgentSpec("a", "d", memory="local")) == places.root / ".nbagent/agent-memory-local/a"
+    assert notes_folder(places, AgentSpec("a", "d", memory="user")) == places.own / "agent-memory/a/memories"
+    assert (
+        notes_folder(places, AgentSpec("a", "d", memory="local"))
+        == places.root / ".nbagent/agent-memory-local/a/memories"
+    )
     assert notes_folder(places, AgentSpec("../a", "d", memory="project")) is None

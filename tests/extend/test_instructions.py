@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -43,6 +44,19 @@ def test_all_files_are_told_general_before_particular_with_their_sources(rig):
     )
     assert "CLAUDE.local.md  23 characters, local" in loaded.report
     assert loaded.problems == ()
+
+
+def test_the_administrators_files_come_first(rig, tmp_path):
+    (tmp_path / "etc/.claude/rules").mkdir(parents=True)
+    (tmp_path / "etc/CLAUDE.md").write_text("for all")
+    (tmp_path / "etc/.claude/rules/r.md").write_text("a rule")
+    rig.write("CLAUDE.md", "project")
+    loaded = Instructions(replace(rig.places, managed=tmp_path / "etc"), rig.trust()).start()
+    assert [(part.text, part.memory_type) for part in loaded.parts] == [
+        ("for all", "Managed"),
+        ("a rule", "Managed"),
+        ("project", "Project"),
+    ]
 
 
 def test_no_files_are_no_message(rig):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 
 import pytest
 
 from nbagent.core.errors import ToolError
-from nbagent.extend.shelf import ENTRY_LIMIT, LIST_LIMIT
+from nbagent.extend.shelf import ENTRY_LIMIT, LIST_LIMIT, Shelf
 from nbagent.extend.skills import SHIPPED
 from nbagent.prompt import parts
 from tests.extend.project_rig import Rig
@@ -49,6 +50,17 @@ def test_the_persons_own_come_before_a_projects_and_all_before_the_shipped(rig):
         ".claude/skills/e/SKILL.md is not used: .nbagent/skills/e/SKILL.md has the same name and comes first."
         in shelf.problems
     )
+
+
+def test_the_administrators_come_before_all(rig, tmp_path):
+    rig.skill("~/.claude/skills/a", "mine", description="d")
+    (tmp_path / "etc/.claude/skills/a").mkdir(parents=True)
+    (tmp_path / "etc/.claude/skills/a/SKILL.md").write_text("administrator's")
+    (tmp_path / "etc/.claude/commands").mkdir()
+    (tmp_path / "etc/.claude/commands/c.md").write_text("command")
+    shelf = Shelf(replace(rig.places, managed=tmp_path / "etc"), rig.trust(), shipped=rig.none)
+    shelf.load()
+    assert [skill.body for skill in shelf.skills] == ["administrator's", "command"]
 
 
 def test_the_folder_is_the_name_and_the_first_words_stand_for_a_missing_description(rig):
