@@ -22,6 +22,7 @@ from nbagent.core.errors import ConfigError, ToolError
 from nbagent.core.messages import Json
 
 _LOOK = 1.0  # seconds between two looks whether the kernel still lives
+_TRIES = 40
 _LINE = (
     "await __import__('importlib').import_module({module!r}).answer(__import__('IPython').get_ipython(), {request!r})"
 )
@@ -51,6 +52,7 @@ class RemoteKernel:
             raise ConfigError(f"{connection} is no connection file of a kernel: {error}.") from error
         client.start_channels()
         self._client = client
+        self._heard = False
 
     def close(self) -> None:
         """Let go of the kernel; it goes on."""
@@ -66,6 +68,7 @@ class RemoteKernel:
             ToolError: the kernel is gone, or nbagent is not there in it.
         """
         async with self._turn:
+            await self._reach()
             ticket = Path(self._folder.name) / uuid.uuid4().hex
             ticket.touch()
             full = {**request, "id": ticket.name, "ticket": str(ticket)}
@@ -81,6 +84,21 @@ class RemoteKernel:
             finally:
                 with contextlib.suppress(OSError):
                     ticket.unlink()
+
+    async def _reach(self) -> None:
+        """Wait until something is heard of the kernel: what it says before that would be lost, and the answer with it.
+
+        Asked on the control channel, which answers while code runs.
+        """
+        for _ in range(_TRIES):
+            if self._heard:
+                return
+            self._client.control_channel.send(self._client.session.msg("kernel_info_request", {}))
+            with contextlib.suppress(queue.Empty):
+                await self._client.get_iopub_msg(timeout=_LOOK / 2)
+                self._heard = True
+        if not self._heard:
+            raise ToolError("The kernel does not answer: it has ended, or it can't be reached.")
 
     async def _answer(self, sent: str, running: list[bool], waiting: Callable[[], None]) -> Json:
         found: Json | None = None
