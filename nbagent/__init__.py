@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nbagent.app.answer import Answer
+    from nbagent.app.hooks import hook, unhook
     from nbagent.core.tools import Kind, Result, Tool, tool
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "Kind", "Result", "Tool", "load_ipython_extension", "register", "tool", "unload_ipython_extension"]
+__all__ = ["Answer", "Kind", "Result", "Tool", "hook", "load_ipython_extension", "register", "tool", "unhook",
+           "unload_ipython_extension"]  # fmt: skip
 
 _HOMES = {"Answer": "nbagent.app.answer", "Kind": "nbagent.core.tools", "Result": "nbagent.core.tools",
-          "Tool": "nbagent.core.tools", "tool": "nbagent.core.tools"}  # fmt: skip
+          "Tool": "nbagent.core.tools", "tool": "nbagent.core.tools",
+          "hook": "nbagent.app.hooks", "unhook": "nbagent.app.hooks"}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -151,7 +151,8 @@ async def _run(
     stop: Stop,
     new: bool,
 ) -> RunEnded:
-    make = _tools(extension, record.notebook, None if place.patient else settings.cell_timeout)
+    watched = extension.hooks.watch(record.notebook, place.view.show)
+    make = _tools(extension, watched, None if place.patient else settings.cell_timeout)
     conversation = _conversation(extension, settings, make, place, new=new)
     keeper.begin(conversation)
     gate, ledger = settings.policy(conversation.kept), Ledger()
@@ -174,10 +175,19 @@ async def _run(
         notebook=lambda: place.notebook.path if place.notebook is not None else "",
         closing=lambda: ledger.closing(conversation.seen.listing or ()),
     )
+    agent = await extension.hooks.hooked(
+        agent,
+        conversation.session,
+        transcript=conversation.store.path,
+        document=place.document,
+        notebook=watched,
+        new=new,
+    )
     _tell_of_idle_rules(gate, agent.tools, place)
     blocks = await conversation.opening("\n\n".join(filter(None, (prompt, more))), place.notebook, settings.mode, said)
     events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=record.run)
     ended = await drive(events, place.view.show, agent=agent, session=conversation.session, stop=stop)
+    extension.hooks.rested(conversation.session.id, extension.later)
     extension.answer = Answer.of(ended, conversation.session.id)
     await conversation.learn(place.notebook, ended.cells)
     return ended

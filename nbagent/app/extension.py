@@ -33,6 +33,7 @@ from nbagent.jupyter.refusals import Refusals
 from nbagent.jupyter.timer import CellTimer
 
 if TYPE_CHECKING:
+    from nbagent.app.hooks import KernelHooks
     from nbagent.app.undo import Undo
     from nbagent.extend.mcp import Servers
     from nbagent.jupyter.desk import Desk
@@ -84,6 +85,13 @@ class Extension:
         from nbagent.app.mcp import servers_of
 
         return servers_of(self.folder)
+
+    @cached_property
+    def hooks(self) -> KernelHooks:
+        """The hooks of this kernel."""
+        from nbagent.app.hooks import kernel_hooks
+
+        return kernel_hooks(self.folder)
 
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""
@@ -153,6 +161,8 @@ class Extension:
             task.cancel()
         if self.desk is not None:
             self.desk.close()
+        if "hooks" in self.__dict__:
+            self.hooks.end_now()
         if "mcp" in self.__dict__:
             from nbagent.app.mcp import close_later
 

@@ -164,6 +164,12 @@ def _forget(extension: Extension, rest: str) -> Said:
     return forget(extension, rest)
 
 
+def _hooks(extension: Extension, rest: str) -> str:
+    from nbagent.app.hooks import command as hooks_command
+
+    return hooks_command(extension, rest)
+
+
 def _mcp(extension: Extension, rest: str) -> Said:
     from nbagent.app.mcp import command
 
@@ -185,6 +191,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent export [FILE]       a notebook without agent cells; FILE.md is Markdown, FILE.py a script\n"
         "%agent model NAME          opus, sonnet, haiku, or any id of your server\n"
         "%agent mode MODE           " + ", ".join(Mode) + "\n"
+        "%agent hooks               the hooks that are asked, and those that wait for your trust\n"
         "%agent mcp                 the MCP servers: list, status, add, remove, restart\n"
         "%agent rules               what is allowed, asked and denied, and why\n"
         "%agent prompt              the system prompt\n"
@@ -205,6 +212,7 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "fix": _fix,
     "history": _history,
     "export": _export,
+    "hooks": _hooks,
     "mcp": _mcp,
     "model": _model,
     "mode": _mode,

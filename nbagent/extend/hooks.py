@@ -84,6 +84,10 @@ class HookTable:
         kept = [h for h in self._scopes.get("python", ()) if (h.event, h.source.name, h.matcher) not in same]
         self._scopes["python"] = (*kept, hook)
 
+    def use(self, runners: Runners, notebook: Callable[[], str]) -> None:
+        """Go on with other runners and another notebook: each run has its own."""
+        self._runners, self._notebook = runners, notebook
+
     def within(self, hooks: Sequence[Hook]) -> HookTable:
         """Return the table of a subagent: these hooks, and all of this table."""
         return HookTable(self._runners, hooks, notebook=self._notebook, spill=self._spill, fits=self._fits, above=self)
@@ -278,12 +282,11 @@ def _came_of(hook: Hook, payload: Payload, verdict: Verdict) -> tuple[Outcome, s
     """Return in one word and one sentence what came of a hook; no sentence where the person need not know."""
     which = f"The hook {hook.name} ({payload.event})"
     if verdict.stop:
-        return "stop", f"{which} ended the run: {verdict.stop}"
+        return "stop", f"{which} ended the run."
     if verdict.decision == "deny":
-        return "deny", f"{which} did not allow this call: {verdict.reason}"
+        return "deny", ""  # the call's own result says it
     if verdict.block:
-        does = "says to the model" if payload.event in hooks_output.AFTER_A_CALL else "held this back"
-        return "block", f"{which} {does}: {verdict.why_blocked}"
+        return "block", f"{which} {_held(payload.event)}: {verdict.why_blocked}" if _held(payload.event) else ""
     changed = [
         word
         for word, value in (("input", verdict.updated_input), ("output", verdict.updated_output))
@@ -291,6 +294,15 @@ def _came_of(hook: Hook, payload: Payload, verdict: Verdict) -> tuple[Outcome, s
     ]
     sentence = f"{which} changed the {changed[0]} of this call." if changed else ""
     return cast("Outcome", verdict.decision or "ok"), sentence
+
+
+def _held(event: HookEvent) -> str:
+    """Return what a block did, "" where the run's end says it."""
+    if event in hooks_output.AFTER_A_CALL:
+        return "says to the model"
+    if event in {HookEvent.STOP, HookEvent.SUBAGENT_STOP}:
+        return "has the agent go on"
+    return "" if event is HookEvent.USER_PROMPT_SUBMIT else "held this back"
 
 
 def _failure(hook: Hook, why: str) -> str:

@@ -77,6 +77,10 @@ class TerminalView:
                 self._line(f"! {_said(event.text)}", "yellow")
             case ev.Noted():
                 self._line(f"! {_said(event.text)}", "yellow" if event.level == "warning" else "dim")
+            case ev.HookStarted() if event.message:
+                self._line(f"… {_said(event.message)}", "dim")
+            case ev.HookEnded() if event.sentence:
+                self._line(f"! {_said(event.sentence)}", "dim" if event.outcome == "ok" else "yellow")
             case ev.RunEnded():
                 self._ended(event)
             case _:
