@@ -108,3 +108,15 @@ def test_what_runs_after_an_edit_is_shown_for_it_is_not_what_was_asked_about():
 def test_which_cells_ran_after_the_last_edit_is_said_at_the_end():
     end = dataclasses.replace(penguins()[-1], checked="Ran after the last edit: In[5].")
     assert "Ran after the last edit: In[5]." in shown([end])
+
+
+def test_a_hook_that_takes_its_time_is_named_and_what_came_of_one_is_said():
+    about = {"state": State.ACT, "turn": 1, "at": 1.0, "hook_id": "1", "hook": "guard.sh", "on": "PreToolUse"}
+    ended = {"outcome": "failed", "seconds": 5.0}
+    said = shown([
+        ev.HookStarted(**about),
+        ev.HookStarted(**about, message="Looking at the command"),
+        ev.HookEnded(**about, **ended, sentence=""),
+        ev.HookEnded(**about, **ended, sentence="The hook guard.sh failed: [red]exit code 1."),
+    ])  # fmt: skip
+    assert said.splitlines() == ["… Looking at the command", "! The hook guard.sh failed: [red]exit code 1."]
