@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbagent.core.payloads import PermissionRequest, PostToolUse, PreToolUse, Where
+from nbagent.core.payloads import HookEvent, PermissionRequest, PostToolUse, PreToolUse, Where
 from nbagent.core.tools import Toolset
 from nbagent.extend.hooks_names import TABLE, Place, heard, heard_output, names, told
 from nbagent.extend.hooks_rules import fits, subcommands
@@ -153,6 +156,15 @@ def test_a_tool_has_one_name_of_theirs_or_those_that_mean_it():
 def test_a_tool_that_only_has_another_name_there_keeps_its_input():
     said = say("task", prompt="look")
     assert (said["tool_name"], said["tool_input"]) == ("Agent", {"prompt": "look"})
+
+
+def test_the_documentation_has_every_row_and_every_event():
+    text = (Path(__file__).parents[2] / "docs" / "hooks.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    for speech in TABLE:
+        assert any(f"`{speech.ours}`" in row and speech.theirs in row for row in rows), speech.ours
+    events = re.sub(r"\s+", " ", text.partition("## Events")[2].partition("## ")[0])
+    assert all(event in events for event in HookEvent)
 
 
 # ── if ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
