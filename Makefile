@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 BUILD := build
 JS_TOOLS := typescript@5.9.3
 MCP_NODE := @modelcontextprotocol/server-everything@2026.8.31
-MCP_PYTHON := mcp-server-time==2026.10.19 tzlocal==5.4.5
+MCP_PYTHON := mcp-server-time==2026.10.19 tzlocal==5.4.5 tzdata==2026.6
 IPYKERNELS := 6.29.5 6.31.0 7.0.1 7.3.0
 PYTEST := $(BIN)/python -m pytest --no-skips
 export MPLCONFIGDIR := $(CURDIR)/$(BUILD)/matplotlib

@@ -23,7 +23,7 @@ from nbagent.extend.mcp_client import Connection, State
 from nbagent.extend.mcp_config import Found, ServerSpec
 from nbagent.extend.mcp_prompts import PromptCommand, chosen, commands
 from nbagent.extend.mcp_resources import RESOURCE_TOOLS, attachments, resource_tools
-from nbagent.extend.mcp_schema import Arguments, tool_name
+from nbagent.extend.mcp_schema import Arguments, server_prefix, tool_name
 from nbagent.extend.mcp_tool import foreign, short_description
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ T = TypeVar("T")
 Trusted = Callable[[ServerSpec], bool]
 """Whether the person trusts a server of the project's as it is now (its `fingerprint`). Only those are asked about."""
 
+_QUICK = 2.0  # seconds: a start that fails as fast is tried again at each run
 INSTRUCTIONS_LIMIT = 2048
 """Characters of one server's instructions as the model sees them."""
 
@@ -88,6 +89,7 @@ class Servers:
         self._trusted = trusted
         self._handed: dict[str, ServerSpec] = {}
         self._told: dict[str, _Told] = {}
+        self._complained: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def hand_over(self, name: str, server: Any) -> None:
@@ -215,7 +217,7 @@ class Servers:
             for tool in connection.offers.tools:
                 name = tool_name(server, tool.name, offers)
                 if name not in offers and name not in RESOURCE_TOOLS:
-                    offers[name] = _Offer(name, server, tool, Arguments.of(tool.input_schema))
+                    offers[name] = _Offer(name, server, tool, connection.offers.takes(tool))
         return offers
 
     def _tool(self, offer: _Offer, param: Json | None = None) -> Tool:
@@ -246,7 +248,7 @@ class Servers:
         name = str(param["name"])
 
         async def function(_call: Call, _arguments: Json) -> Result:
-            server = next((s for s in self.connections if name.startswith(tool_name(s, "")[:30])), "")
+            server = next((s for s in self.connections if name.startswith(server_prefix(s))), "")
             why = self.connections[server].why if server else ""
             raise ToolError(f"No MCP server offers {name} now{f': {why}' if why else ''}. Nothing was sent.")
 
@@ -301,6 +303,18 @@ class Servers:
             told.state, told.tools = connection.state, names
         return said
 
+    def complaints(self) -> list[str]:
+        """Return what to tell the person of servers that do not run, and of files that can't be read; each thing once."""
+        said = [problem for problem in self.problems if problem not in self._complained]
+        for name, connection in self.connections.items():
+            if connection.state in (State.FAILED, State.NEEDS_LOGIN, State.ENDED):
+                said.append(
+                    f"The MCP server “{name}” does not run: {connection.why}. %agent mcp restart {name} tries again."
+                )
+        new = [text for text in said if text not in self._complained]
+        self._complained = {*self.problems, *said}
+        return new
+
     # ── prompts and resources ────────────────────────────────────────────────────────────────────────────────────────
 
     def prompts(self) -> list[PromptCommand]:
@@ -340,8 +354,9 @@ class Servers:
 
 
 async def _started(connection: Connection) -> None:
-    """Start a server, or ask one that has changed again; one that failed at its start is left to be restarted."""
-    if connection.state in (State.STOPPED, State.ENDED):
+    """Start a server, or ask one that has changed again; one that took long to fail is left to be restarted."""
+    again = connection.state is State.FAILED and connection.took < _QUICK
+    if again or connection.state in (State.STOPPED, State.ENDED):
         await connection.start()
     await connection.refresh()
 

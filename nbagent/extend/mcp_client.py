@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -66,6 +67,8 @@ class Connection:
         self.stale = False
         """Whether the server has said that what it offers has changed, and it was not asked again since."""
         self.lines = Lines()
+        self.took = 0.0
+        """Seconds that the last start took."""
         self._launch = launch
         self._folder = folder
         self._limit = 0.0
@@ -83,7 +86,7 @@ class Connection:
         """Connect, if it is not; afterwards `state` and `why` say whether it did. Never raises but when cancelled."""
         async with self._turn:
             if self.state is not State.CONNECTED:
-                await self._start()
+                await self._timed_start()
 
     async def stop(self) -> None:
         """Disconnect; the server's process is over when this returns."""
@@ -95,7 +98,7 @@ class Connection:
         """Stop and start."""
         async with self._turn:
             await self._stop()
-            await self._start()
+            await self._timed_start()
 
     async def refresh(self) -> None:
         """Ask again what the server offers, if it said that it has changed."""
@@ -108,6 +111,13 @@ class Connection:
                 self.offers = await learned(client)
         except (TimeoutError, *failures()) as error:
             self.lines.add(f"asking what it offers failed: {failure(error)}")
+
+    async def _timed_start(self) -> None:
+        began = time.monotonic()
+        try:
+            await self._start()
+        finally:
+            self.took = time.monotonic() - began
 
     async def _start(self) -> None:
         await self._stop()
@@ -284,7 +294,7 @@ class Connection:
         """Begin a new session with the server, once for all calls of the old one."""
         async with self._turn:
             if self._client is old:
-                await self._start()
+                await self._timed_start()
         return await self._alive()
 
     async def _alive(self) -> Client:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from nbagent.core.messages import clean_value
+from nbagent.extend.mcp_schema import Arguments
 
 if TYPE_CHECKING:
     from mcp import Client, types
@@ -31,8 +32,16 @@ class Offers:
     templates: list[types.ResourceTemplate] = field(default_factory=list[Any])
     has_resources: bool = False
     instructions: str = ""
+    arguments: dict[str, Arguments] = field(default_factory=dict[str, Arguments])
+    """Of each tool, once they were asked for (`takes`)."""
     version: str = ""
     """The server's own name and version, and the protocol's."""
+
+    def takes(self, tool: types.Tool) -> Arguments:
+        """Return what one of the tools takes: read once, since a schema may be long."""
+        if tool.name not in self.arguments:
+            self.arguments[tool.name] = Arguments.of(tool.input_schema)
+        return self.arguments[tool.name]
 
 
 async def learned(client: Client) -> Offers:

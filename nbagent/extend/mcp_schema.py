@@ -33,11 +33,16 @@ def tool_name(server: str, tool: str, taken: Iterable[str] = ()) -> str:
 
     A name that had to be cut, or that is taken, ends in a hash of the full one, so it is the same in every session.
     """
-    name = f"mcp__{_plain(server)}__{_plain(tool)}"
+    name = f"{server_prefix(server)}{_plain(tool)}"
     if len(name) > NAME_LIMIT or name in set(taken):
         mark = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "replace")).hexdigest()[:8]
         name = f"{name[: NAME_LIMIT - 9]}_{mark}"
     return name
+
+
+def server_prefix(server: str) -> str:
+    """Return what the names of a server's tools begin with."""
+    return f"mcp__{_plain(server)}__"
 
 
 def _plain(text: str) -> str:

@@ -255,6 +255,9 @@ async def test_servers_start_side_by_side_and_each_failure_has_its_reason(tmp_pa
         assert why["nowhere"]
         assert {tool.name for tool in of.tools() if "echo" in tool.name} == {"mcp__fine__echo", "mcp__deaf__echo"}
         assert "“dies” is not available" in "\n".join(of.news("s1", None))
+        (said,) = [text for text in of.complaints() if "“missing”" in text]
+        assert said.endswith("or write its whole path. %agent mcp restart missing tries again.")
+        assert of.complaints() == []
     finally:
         await of.close()
 
