@@ -10,6 +10,7 @@ import difflib
 import fnmatch
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Protocol
 
 from nbagent.app.answer import Answer, Refused, RunFailed
@@ -182,6 +183,7 @@ async def _run(
         document=place.document,
         notebook=watched,
         new=new,
+        named=lambda name: _model(replace(settings, model=name)),
     )
     _tell_of_idle_rules(gate, agent.tools, place)
     blocks = await conversation.opening("\n\n".join(filter(None, (prompt, more))), place.notebook, settings.mode, said)

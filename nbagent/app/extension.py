@@ -91,7 +91,7 @@ class Extension:
         """The hooks of this kernel."""
         from nbagent.app.hooks import kernel_hooks
 
-        return kernel_hooks(self.folder)
+        return kernel_hooks(self)
 
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""

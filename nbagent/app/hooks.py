@@ -14,9 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from nbagent.app.hooks_ask import caller_of, judge_of
 from nbagent.core.events import Event, Noted, State
 from nbagent.core.payloads import CELL_EVENTS, HookEvent, Notification, SessionEnd, Where
-from nbagent.core.ports import Notebook
+from nbagent.core.ports import Model, Notebook
 from nbagent.core.run import Agent
 from nbagent.core.session import Session
 from nbagent.core.shown import visible_plain
@@ -25,13 +26,14 @@ from nbagent.extend.hooks_cells import WatchedNotebook
 from nbagent.extend.hooks_exit import run_now
 from nbagent.extend.hooks_files import Loaded, load
 from nbagent.extend.hooks_python import hook_of
-from nbagent.extend.hooks_run import Runners
+from nbagent.extend.hooks_run import Judge, Runners
 from nbagent.extend.hooks_settings import Hook
 from nbagent.extend.places import Places
 from nbagent.extend.trust import Trust
 
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
+    from nbagent.extend.mcp import Servers
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,10 +42,13 @@ IDLE_AFTER = 60.0
 
 
 class KernelHooks:
-    """All hooks of one kernel. `places` tells where files lie; it is asked at each run, for the person may change them."""
+    """All hooks of one kernel. `places` tells where files lie; it is asked at each run, for the person may change them.
 
-    def __init__(self, places: Callable[[], Places]) -> None:
-        self._places = places
+    `mcp` gives the kernel's MCP servers, None where there are none.
+    """
+
+    def __init__(self, places: Callable[[], Places], mcp: Callable[[], Servers] | None = None) -> None:
+        self._places, self._mcp = places, mcp
         self._python: list[Hook] = []
         self._tables: dict[str, tuple[HookTable, Where]] = {}
         self._of_document: dict[str, str] = {}
@@ -93,13 +98,23 @@ class KernelHooks:
         return WatchedNotebook(notebook) if notebook is not None and wanted else notebook
 
     async def hooked(
-        self, agent: Agent, session: Session, *, transcript: Path, document: str, notebook: Notebook | None, new: bool
+        self,
+        agent: Agent,
+        session: Session,
+        *,
+        transcript: Path,
+        document: str,
+        notebook: Notebook | None,
+        new: bool,
+        named: Callable[[str], Model],
     ) -> Agent:
         """Return `agent` with the hooks of its session. Another session of this document ends here, if there was one.
 
-        `notebook` is what `watch` returned, `new` whether the person asked for a new session.
+        `notebook` is what `watch` returned, `new` whether the person asked for a new session; `named` opens the model
+        that a hook names.
         """
         places = self._places()
+        runners = self._runners(places, judge_of(agent.model, named, session))
         before = self._of_document.get(document)
         self._of_document[document] = session.id
         ended = before not in {None, session.id}
@@ -110,13 +125,11 @@ class KernelHooks:
             begins = "clear" if new else "fork"
         where = Where(session_id=session.id, transcript_path=str(transcript), cwd=str(places.folder))
         if begins:
-            table = HookTable(
-                self._runners(places), notebook=agent.notebook, spill=places.folder / ".nbagent" / "hooks"
-            )
+            table = HookTable(runners, notebook=agent.notebook, spill=places.folder / ".nbagent" / "hooks")
             table.add("python", self._python)
         else:
             table = self._tables[session.id][0]
-            table.use(self._runners(places), agent.notebook)
+            table.use(runners, agent.notebook)
         table.add("settings", self._loaded.hooks)
         self._tables[session.id] = (table, where)
         if table.listens(HookEvent.SESSION_END) and not self._at_exit:
@@ -125,10 +138,10 @@ class KernelHooks:
         deeds = notebook.take if isinstance(notebook, WatchedNotebook) else tuple
         return replace(agent, hooks=table, where=where, begins=begins, deeds=deeds)
 
-    def _runners(self, places: Places) -> Runners:
-        return Runners(
-            places.root, urls=self._loaded.urls, variables=self._loaded.variables
-        )  # what asks models and MCP servers is put in here
+    def _runners(self, places: Places, judge: Judge | None = None) -> Runners:
+        found = self._loaded
+        call = None if self._mcp is None else caller_of(self._mcp)
+        return Runners(places.root, mcp=call, judge=judge, urls=found.urls, variables=found.variables)
 
     def rested(self, session: str, later: Callable[[asyncio.Task[None]], None]) -> None:
         """A run has ended: if no other begins within a minute, that is a notification (idle_prompt)."""
@@ -167,9 +180,9 @@ class KernelHooks:
         return "\n".join([text, "", *notes]) if notes else text
 
 
-def kernel_hooks(folder: Path) -> KernelHooks:
-    """Return the hooks of a kernel in `folder`; nothing is read yet."""
-    return KernelHooks(lambda: Places.of(folder, os.environ))
+def kernel_hooks(extension: Extension) -> KernelHooks:
+    """Return the hooks of a kernel; nothing is read yet."""
+    return KernelHooks(lambda: Places.of(extension.folder, os.environ), lambda: extension.mcp)
 
 
 def hook(

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from nbagent.app.hooks import KernelHooks
+from nbagent.app.mcp import servers_of
 from nbagent.core.errors import ConfigError
 from nbagent.core.events import Noted
 from nbagent.core.hooks import Verdict
 from nbagent.core.limits import Limits
-from nbagent.core.messages import text_block
+from nbagent.core.messages import Usage, text_block
 from nbagent.core.payloads import HookEvent, PreToolUse
 from nbagent.core.policy import Policy
 from nbagent.core.run import Agent
@@ -27,7 +28,7 @@ from nbagent.extend.places import Places
 from nbagent.extend.survey import survey
 from nbagent.extend.trust import Trust
 from nbagent.headless.memory import MemoryNotebook
-from nbagent.models.scripted import ScriptedModel
+from nbagent.models.scripted import ScriptedModel, Turn, say
 from tests.core.rig import Person
 
 
@@ -57,12 +58,18 @@ class Kernel:
     def its(self, **events: list[str]) -> None:
         self.write(self.project / ".claude" / "settings.json", **events)
 
-    async def run(self, session: Session, *, new: bool = False, notebook: Any = None) -> Agent:
+    async def run(
+        self, session: Session, *, new: bool = False, notebook: Any = None, model: ScriptedModel | None = None
+    ) -> Agent:
         watched = self.hooks.watch(notebook, self._show)
-        agent = Agent(ScriptedModel([]), Toolset(), Policy(), Person(), Limits(), notebook=lambda: "a.ipynb")
+        agent = Agent(model or ScriptedModel([]), Toolset(), Policy(), Person(), Limits(), notebook=lambda: "a.ipynb")
         return await self.hooks.hooked(
-            agent, session, transcript=Path("/t.jsonl"), document="doc", notebook=watched, new=new
+            agent, session, transcript=Path("/t.jsonl"), document="doc", notebook=watched, new=new, named=self._named
         )
+
+    def _named(self, name: str) -> ScriptedModel:
+        self.shown.append(f"opened {name}")
+        return ScriptedModel(['{"ok": true}'])
 
     def _show(self, event: Any) -> None:
         assert isinstance(event, Noted)
@@ -185,3 +192,35 @@ def test_agent_hooks_lists_them_with_what_is_wrong_and_what_waits(kernel):
     assert "(can't run: a hook of type command needs 'command')" in said[1]
     assert said[2].startswith("CellRun run_*  [python]")
     assert said[-1].startswith("1 hook(s) in .claude/settings.json are not used")
+
+
+async def test_a_prompt_hook_asks_the_model_that_it_names_or_the_run_s_own_and_its_tokens_count(kernel):
+    def guard(**more: str) -> None:
+        handler = {"type": "prompt", "prompt": "Fine? $ARGUMENTS", **more}
+        path = kernel.places.claude / "settings.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [handler]}]}}))
+
+    guard(model="haiku")
+    assert (await ask(await kernel.run(session("s1")))).reason == ""
+    assert kernel.shown == ["opened haiku"]
+    guard()
+    one = session("s2")
+    model = ScriptedModel([Turn(say('No: {"ok": false, "reason": "not this"}'), usage=Usage(7, 3))])
+    verdict = await ask(await kernel.run(one, model=model))
+    assert (verdict.decision, verdict.reason.rpartition(": ")[2]) == ("deny", "not this")
+    assert '"command": "ls"' in str(model.last_request and model.last_request.messages)
+    assert one.usage == Usage(7, 3)
+    guard(model="scripted:os:path")
+    assert "is a script" in (await ask(await kernel.run(session("s3")))).reason
+
+
+async def test_an_mcp_hook_needs_a_server_that_is_connected(kernel):
+    path = kernel.places.claude / "settings.json"
+    path.parent.mkdir(parents=True)
+    handler = {"type": "mcp_tool", "server": "scan", "tool": "check"}
+    path.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [handler]}]}}))
+    assert "no MCP server" in (await ask(await kernel.run(session("s1")))).reason
+    servers = servers_of(kernel.project)
+    kernel.hooks = KernelHooks(lambda: kernel.places, lambda: servers)
+    assert "'scan' is not connected" in (await ask(await kernel.run(session("s1")))).reason
