@@ -20,6 +20,8 @@ from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
 
 if TYPE_CHECKING:
+    from nbagent.app.answer import Answer
+    from nbagent.app.extension import Extension
     from nbagent.headless.file import FileNotebook
 
 app = typer.Typer(
@@ -129,11 +131,21 @@ def _file(path: Path) -> FileNotebook:
     return notebook
 
 
+async def _answered(extension: Extension, prompt: str) -> Answer:
+    """Run, and end what was started for it while its loop still lives."""
+    from nbagent.app.cell import run_agent_cell
+
+    try:
+        return await run_agent_cell(extension, "", prompt)
+    finally:
+        if "mcp" in vars(extension):
+            await extension.mcp.close()
+
+
 def _ask(prompt: str, notebook: FileNotebook | None = None) -> int:
     from IPython.core.interactiveshell import InteractiveShell
 
     from nbagent.app.answer import RunFailed
-    from nbagent.app.cell import run_agent_cell
     from nbagent.app.extension import current, load_extension
     from nbagent.core.events import Reason
 
@@ -141,7 +153,7 @@ def _ask(prompt: str, notebook: FileNotebook | None = None) -> int:
     load_extension(shell)
     current(shell).file = notebook
     try:
-        answer = asyncio.run(run_agent_cell(current(shell), "", prompt))
+        answer = asyncio.run(_answered(current(shell), prompt))
     except ConfigError as error:
         _fail(str(error))
     except RunFailed:
@@ -154,10 +166,12 @@ def _ask(prompt: str, notebook: FileNotebook | None = None) -> int:
 @app.command("mcp-serve")
 def mcp_serve(
     notebook: Annotated[
-        Path | None, typer.Option("--notebook", "-n", help="A notebook that is not open; its cells run in a kernel here.")
+        Path | None,
+        typer.Option("--notebook", "-n", help="A notebook that is not open; its cells run in a kernel here."),
     ] = None,
     kernel: Annotated[
-        str, typer.Option("--kernel", help="A kernel that runs: its connection file or its id (%connect_info shows it).")
+        str,
+        typer.Option("--kernel", help="A kernel that runs: its connection file or its id (%connect_info shows it)."),
     ] = "",
     mode: ModeOption = None,
     allow: Allow = None,

@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ USAGE = """\
 %agent mcp remove NAME              take one out again; --scope as above
 %agent mcp disable NAME             do not start it in this folder; enable NAME does again"""
 
+_PATIENCE = 1.0  # seconds without a word while servers start
 _SCOPES = ("local", "project", "user")
 _HELD = "Tools of a conversation are fixed when it begins: a new one (%%agent --new) has those of now."
 
@@ -96,6 +97,23 @@ def is_trusted(spec: ServerSpec, folder: Path) -> bool:
     places = Places.of(folder, os.environ)
     power = server_power(spec.name, spec.config, places.shown(Path(spec.source)), places)
     return Trust(places.root, places.own / "trust").holds(power)
+
+
+# ── for a run ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def ready(servers: Servers, tell: Callable[[str], None]) -> None:
+    """Before a run: start the servers that are meant, and `tell` the person of those that take long or do not run."""
+    starting = asyncio.ensure_future(servers.prepare())
+    try:
+        done, _ = await asyncio.wait({starting}, timeout=_PATIENCE)
+        if not done and (names := servers.starting()):
+            tell(f"Waiting for MCP servers to start: {', '.join(map(_shown, names))} …")
+        await starting
+    finally:
+        starting.cancel()
+    for text in servers.complaints():
+        tell(_shown(text))
 
 
 # ── %agent mcp ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -278,7 +296,8 @@ async def _remove(extension: Extension, rest: str) -> str:
     words = _words(rest)
     scopes: Sequence[Scope] = ("local", "project", "user")
     if len(words) == 3 and words[0] in ("-s", "--scope"):
-        scopes, words = (_scope(words[1]),), words[2:]
+        scopes = (_scope(words[1]),)
+        words = words[2:]
     if len(words) != 1:
         raise ConfigError(f"%agent mcp remove needs one name.\n{USAGE}")
     files, name = Files.of(extension.folder, os.environ), words[0]

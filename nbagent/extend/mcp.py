@@ -303,6 +303,10 @@ class Servers:
             told.state, told.tools = connection.state, names
         return said
 
+    def starting(self) -> list[str]:
+        """Return the names of the servers that start now."""
+        return [name for name, connection in self.connections.items() if connection.state is State.STARTING]
+
     def complaints(self) -> list[str]:
         """Return what to tell the person of servers that do not run, and of files that can't be read; each thing once."""
         said = [problem for problem in self.problems if problem not in self._complained]

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nbagent.app.mcp import command, found_in, servers_of
+from nbagent.app.mcp import command, found_in, ready, servers_of
 from nbagent.core.errors import ConfigError
 from nbagent.extend.places import Places
 from nbagent.extend.survey import survey
@@ -146,3 +146,15 @@ async def test_settings_files_and_the_persons_own_table_name_servers_too(extensi
     assert {name: spec.scope for name, spec in found.specs.items()} == {
         "mine": "user", "theirs": "user", "of-project": "project", "off": "project"}  # fmt: skip
     assert found.disabled == {"off"}, "a project cannot switch off what is the person's"
+
+
+@pytest.mark.slow
+async def test_before_a_run_servers_start_and_the_person_is_told_of_those_that_do_not(extension):
+    await command(extension, f"add s {START}")
+    await command(extension, "add gone no-such-program")
+    await extension.mcp.close()
+    told: list[str] = []
+    await ready(extension.mcp, told.append)
+    (said,) = [text for text in told if "Waiting" not in text]
+    assert said.startswith("The MCP server “gone” does not run: there is no command 'no-such-program'")
+    assert "mcp__s__echo" in {tool.name for tool in extension.mcp.tools()}
