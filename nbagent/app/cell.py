@@ -186,11 +186,14 @@ async def _run(
         named=lambda name: _model(replace(settings, model=name)),
     )
     _tell_of_idle_rules(gate, agent.tools, place)
+    untold, known = conversation.telling(), len(conversation.session.transcript)
     blocks = await conversation.opening("\n\n".join(filter(None, (prompt, more))), place.notebook, settings.mode, said)
     events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=record.run)
     ended = await drive(events, place.view.show, agent=agent, session=conversation.session, stop=stop)
     extension.hooks.rested(conversation.session.id, extension.later)
     extension.answer = Answer.of(ended, conversation.session.id)
+    if len(conversation.session.transcript) == known:
+        untold()
     await conversation.learn(place.notebook, ended.cells)
     return ended
 

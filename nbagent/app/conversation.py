@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -99,6 +100,15 @@ class Conversation:
         told = "\n\n".join(text for text in news if text)
         context = [text_block(f"<context>\n{told}\n</context>")] if told else []
         return [*context, text_block(prompt)]
+
+    def telling(self) -> Callable[[], None]:
+        """Return what forgets again that anything was told from here on: a hook may hold the prompt back, with all of it."""
+        memory, mode, name = copy.deepcopy(self.memory), self.told_mode, self.new_name
+
+        def untold() -> None:
+            self.memory, self.told_mode, self.new_name = memory, mode, name
+
+        return untold
 
     async def learn(self, notebook: Notebook | None, touched: Sequence[str]) -> None:
         """Take the cells that a run touched as known; what the person changed meanwhile is told next time."""

@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
+from nbagent.app.conversation import Conversation
 from nbagent.app.hooks import KernelHooks
 from nbagent.app.mcp import servers_of
+from nbagent.config import Settings
 from nbagent.core.errors import ConfigError
 from nbagent.core.events import Noted
 from nbagent.core.hooks import Verdict
 from nbagent.core.limits import Limits
 from nbagent.core.messages import Usage, text_block
 from nbagent.core.payloads import HookEvent, PreToolUse
-from nbagent.core.policy import Policy
+from nbagent.core.policy import Mode, Policy
 from nbagent.core.run import Agent
 from nbagent.core.session import NoStore, Session
 from nbagent.core.tools import Toolset
@@ -30,6 +32,7 @@ from nbagent.extend.trust import Trust
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.models.scripted import ScriptedModel, Turn, say
 from tests.core.rig import Person
+from tests.tools.desk import raw
 
 
 class Kernel:
@@ -224,3 +227,14 @@ async def test_an_mcp_hook_needs_a_server_that_is_connected(kernel):
     servers = servers_of(kernel.project)
     kernel.hooks = KernelHooks(lambda: kernel.places, lambda: servers)
     assert "'scan' is not connected" in (await ask(await kernel.run(session("s1")))).reason
+
+
+async def test_what_went_with_a_prompt_that_a_hook_held_back_is_told_with_the_next_one(tmp_path):
+    conversation = Conversation.begin(Settings(), lambda _: [], tmp_path, "a.ipynb")
+    book = MemoryNotebook([raw("c1", "df = load()", number=1)])
+    untold = conversation.telling()
+    first = await conversation.opening("go", book, Mode.PLAN)
+    untold()
+    assert await conversation.opening("go", book, Mode.PLAN) == first
+    again = await conversation.opening("go", book, Mode.PLAN)
+    assert again == [text_block("go")]

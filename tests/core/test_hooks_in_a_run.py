@@ -24,10 +24,12 @@ from nbagent.core.hooks import Began, Finished, Report, Verdict
 from nbagent.core.openings import STOPS_BLOCKED
 from nbagent.core.payloads import CellAdded, CellRun, HookEvent, Payload, TaskCreated, Where
 from nbagent.core.policy import Mode
-from nbagent.core.ports import Answered
+from nbagent.core.ports import Answered, Preview, Question
+from nbagent.core.run import Stop
 from nbagent.core.tools import Call, Kind, Tool, Toolset, tool
 from nbagent.models.scripted import call
-from tests.core.rig import Person, Rig, play
+from tests.core.rig import Person, Rig, check_transcript, play
+from tests.support.turns import until
 
 Says = Verdict | Callable[[Any], Verdict]
 
@@ -361,8 +363,6 @@ class Writing(Rig):
 
 
 def _text(given: dict) -> Any:
-    from nbagent.core.ports import Preview
-
     return Preview("code", given["what"])
 
 
@@ -527,3 +527,66 @@ async def test_a_question_that_is_answered_in_time_is_no_notification():
     ran = await play([call("change", what="a")], "done", hooks=hooks, person=Person(True), notify_after=30.0)
     assert ran.rig.ran == ["change a"]
     assert hooks.fired == []
+
+
+async def test_a_question_of_a_tool_that_waits_is_a_notification_too():
+    class Asking(Rig):
+        def tools(self) -> Toolset:
+            async def wonder(call: Call) -> str:
+                """Wonder."""
+                return await call.ask(Question("q1", "Which one?"))
+
+            return Toolset([tool(wonder)])
+
+    class Late(Person):
+        async def question(self, question: Question) -> str:
+            await notified.wait()
+            return "this"
+
+    notified = asyncio.Event()
+
+    def called(_: Payload) -> Verdict:
+        notified.set()
+        return Verdict()
+
+    hooks = Said({"Notification": called})
+    ran = await play([call("wonder")], "done", hooks=hooks, person=Late(), rig=Asking(), notify_after=0.0)
+    assert ran.result_texts() == ["this"]
+    assert (hooks.fired[0].notification_type, hooks.fired[0].message) == ("agent_needs_input", "Which one?")
+
+
+# ── interrupts ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Hanging(Said):
+    """Hooks that do not end by themselves."""
+
+    async def fire(self, payload: Payload, where: Where, report: Report) -> Verdict:
+        self.fired.append(payload)
+        await asyncio.Event().wait()
+        return Verdict()
+
+
+async def test_interrupting_only_the_call_ends_its_hook_and_keeps_its_result():
+    hooks, stop = Hanging({"PostToolUse": Verdict()}), Stop()
+    playing = asyncio.ensure_future(play([call("change", what="a")], "done", hooks=hooks, stop=stop, mode=Mode.BYPASS))
+    await until(lambda: hooks.fired)
+    stop.spare()
+    ran = await playing
+    assert ran.result_texts() == ["changed a"]
+    assert ran.of(CallEnded)[0].status == Status.OK
+    assert ran.end.reason == Reason.END_TURN
+
+
+async def test_stopping_the_run_while_a_hook_runs_leaves_a_valid_transcript_and_no_hook():
+    for event in ("PreToolUse", "PostToolUse", "Stop"):
+        hooks, rig = Hanging({event: Verdict()}), Rig()
+        playing = asyncio.ensure_future(
+            play([call("change", what="a")], "done", hooks=hooks, rig=rig, mode=Mode.BYPASS)
+        )
+        await until(lambda fired=hooks.fired: fired)
+        playing.cancel()
+        await asyncio.gather(playing, return_exceptions=True)
+        messages = [record["message"] for record in rig.store.records if record["type"] == "message"]
+        check_transcript(messages)
+        assert playing.cancelled()
