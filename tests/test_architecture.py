@@ -105,6 +105,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "nbconvert": {"outside": LAZY},
     "nbformat": {"headless/": EAGER, "outside": LAZY, "tools/keeping.py": LAZY},
     "papermill": {"headless/": LAZY},
+    "pathspec": {"tools/pathrules.py": LAZY},
     "platformdirs": {"extend/": EAGER, "outside": EAGER},
     "psutil": {"jupyter/commands.py": LAZY},
     "pydantic": {"core/tools.py": LAZY, "extend/mcp_client.py": LAZY, "extend/mcp_offers.py": LAZY},
@@ -113,6 +114,8 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "rich": {"headless/report.py": EAGER, "view/terminal.py": EAGER, "outside": EAGER},
     "traitlets": {"app/": EAGER, "jupyter/": EAGER, "view/widget.py": EAGER, "headless/": EAGER},
     "tornado": {"jupyter/": EAGER},
+    "tree_sitter": {"tools/commandline.py": LAZY},
+    "tree_sitter_bash": {"tools/commandline.py": LAZY},
     "typer": {"outside": EAGER},
     "yaml": {"extend/frontmatter.py": LAZY},
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """The shell tool: one command, in the workspace, with no keys in its environment and nothing left running.
 
-What a command may do is for a person to say: `kind` only knows the few plain commands that can do nothing but look
-(`readonly`). This module must not know how a process is run (`processes`). Read `tools` first.
+What a command may do is for a person to say: `kind` only knows the plain commands that can do nothing but look
+(`readonly`) and what is protected (`commandplaces`); rules are read by `commandrules`. This module must not know how a process is run (`processes`). Read `tools` first.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from nbagent.core.errors import ToolError
 from nbagent.core.messages import Json, clean, text_block
 from nbagent.core.ports import Preview
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
+from nbagent.tools.commandline import read_line
+from nbagent.tools.commandplaces import endangers
+from nbagent.tools.commandrules import CommandRules
 from nbagent.tools.processes import Finished, run_command
 from nbagent.tools.readonly import only_looks
 from nbagent.tools.results import fold_terminal
@@ -36,6 +39,8 @@ def tools(root: Path) -> list[Tool]:
     def kind(given: Json) -> Kind:
         if _KILLS.search(given["command"]):
             return Kind.PROTECTED  # the kernel is the shell's parent
+        if endangers(read_line(given["command"]), root):
+            return Kind.PROTECTED
         return Kind.SHELL_READ if only_looks(given["command"], root) else Kind.SHELL
 
     @tool(
@@ -44,6 +49,7 @@ def tools(root: Path) -> list[Tool]:
         title=lambda given: f"run {given['command'].strip().splitlines()[0][:80] if given['command'].strip() else ''}",
         preview=lambda given: Preview("command", given["command"], language="bash"),
         exact=True,
+        grammar=CommandRules(root),
     )
     async def shell(call: Call, command: str, timeout: float = 120) -> Result:
         """Run a shell command in the working folder and get its output (stdout and stderr together).

@@ -20,11 +20,12 @@ from nbagent.core.ports import Notebook, Preview
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
 from nbagent.tools import notebook_files, paths
 from nbagent.tools.keeping import Keeper
+from nbagent.tools.pathrules import PathRules
 from nbagent.tools.paths import Place, locate
 from nbagent.tools.results import output_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _T = TypeVar("_T")
 _MAX_FILE = 256 * 1024
@@ -37,20 +38,31 @@ _IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"})
 _LANGUAGES = {".py": "python", ".md": "markdown", ".json": "json", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 
 
-def tools(root: Path, notebook: Notebook | None = None) -> list[Tool]:
+def tools(
+    root: Path,
+    notebook: Notebook | None = None,
+    *,
+    also: Sequence[Path] = (),
+    denied: Callable[[str], bool] = lambda _: False,
+) -> list[Tool]:
     """Return read_file, write_file, edit_file, glob and grep, at home in the folder `root`.
 
-    `notebook` is the open one of this run, which is not written as a file.
+    `notebook` is the open one of this run, which is not written as a file; `also` are folders that count as inside;
+    `denied` tells of a path that a rule forbids to read: searches leave it out.
     """
-    workspace = _Workspace(root, notebook)
+    workspace = _Workspace(root, notebook, also, denied)
     return [_read_tool(workspace), _write_tool(workspace), _edit_tool(workspace), _glob(workspace), _grep(workspace)]
 
 
 class _Workspace:
     """The root, and where each spelled path led when the policy decided about it."""
 
-    def __init__(self, root: Path, notebook: Notebook | None) -> None:
+    def __init__(
+        self, root: Path, notebook: Notebook | None, also: Sequence[Path], denied: Callable[[str], bool]
+    ) -> None:
         self.root = root
+        self.denied = denied
+        self._also = tuple(Path(os.path.realpath(folder)) for folder in also)
         self.notebook = notebook
         self._keepers: dict[Path, Keeper] = {}
         self._decided: dict[tuple[str, bool], set[Place | None]] = {}
@@ -74,7 +86,8 @@ class _Workspace:
         if place is None:
             return Kind.READ  # nothing can happen: the call only returns the reason
         self._overwritten.pop(place.path, None)  # a new decision begins with this question
-        if not place.inside or place.secret or (writes and place.guarded):
+        inside = place.inside or any(folder in (place.path, *place.path.parents) for folder in self._also)
+        if not inside or place.secret or (writes and place.guarded):
             return Kind.PROTECTED
         return Kind.WRITE_FILE if writes else Kind.READ
 
@@ -142,6 +155,7 @@ def _read_tool(workspace: _Workspace) -> Tool:
     @tool(
         kind=lambda given: workspace.kind(given["path"], writes=False),
         subject=lambda given: workspace.subject(given["path"], writes=False),
+        grammar=PathRules(workspace.root),
     )
     async def read_file(_call: Call, path: str, start_line: int = 1, end_line: int | None = None) -> Result:
         """Read a file: text, an image, a PDF, or a notebook. For big data files use Python in a cell instead.
@@ -183,6 +197,7 @@ def _write_tool(workspace: _Workspace) -> Tool:
         kind=lambda given: workspace.kind(given["path"], writes=True),
         subject=lambda given: workspace.subject(given["path"], writes=True),
         preview=preview,
+        grammar=PathRules(workspace.root, writes=True),
     )
     async def write_file(_call: Call, path: str, content: str) -> Result:
         """Write a whole text file, new or over an old one. To change a part of a file use edit_file.
@@ -214,6 +229,7 @@ def _edit_tool(workspace: _Workspace) -> Tool:
         preview=lambda given: Preview(
             "diff", clean(given["new_text"]), old=given["old_text"], language=_language(given["path"])
         ),
+        grammar=PathRules(workspace.root, writes=True),
     )
     async def edit_file(call: Call, path: str, old_text: str, new_text: str, replace_all: bool = False) -> Result:
         """Replace a piece of text in a file. Read the file first and copy the old text exactly.
@@ -267,6 +283,7 @@ def _glob(workspace: _Workspace) -> Tool:
         kind=lambda given: workspace.kind(given["folder"], writes=False),
         subject=lambda given: workspace.subject(given["folder"], writes=False),
         title=lambda given: f"find files {given['pattern']}",
+        grammar=PathRules(workspace.root, "folder", folder=True),
     )
     async def glob(_call: Call, pattern: str = "*", folder: str = ".") -> Result:
         """Find files by name, newest first, e.g. "**/*.csv". The pattern "*" lists a folder.
@@ -292,6 +309,7 @@ def _grep(workspace: _Workspace) -> Tool:
         kind=lambda given: workspace.kind(given["folder"], writes=False),
         subject=lambda given: workspace.subject(given["folder"], writes=False),
         title=lambda given: f"search for {given['pattern']}",
+        grammar=PathRules(workspace.root, "folder", folder=True),
     )
     async def grep(_call: Call, pattern: str, folder: str = ".") -> Result:
         """Search the text of files for a regular expression; gives path:line:text for each hit.
@@ -333,7 +351,8 @@ def _listed(workspace: _Workspace, said: str, place: Place, what: str) -> Result
         short = line.removeprefix(root)
         path = short if what == "files" else short.partition(":")[0]
         if path not in secret:
-            secret[path] = what == "hits" and not place.secret and _is_secret(workspace, path)
+            hidden = what == "hits" and not place.secret and _is_secret(workspace, path)
+            secret[path] = hidden or workspace.denied(path)
         if not secret[path]:
             lines.append(clean(short if len(short) <= _MAX_LINE else short[:_MAX_LINE] + "…"))
     if not lines:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shlex
 import signal
 import sys
 import threading
@@ -216,7 +218,7 @@ DOES_MORE = [
         "cat <(rm a.txt)",
         "ls >(rm x)",
     ),
-    *("cat $HOME", "cat ~/.ssh/id_rsa", "cat *", "cat ?.txt", "cat {a,b}", "ls # x", "X=1 ls", "cat 'a", "ls \\\nrm"),
+    *("cat $HOME", "cat ~/.ssh/id_rsa", "cat *", "cat ?.txt", "cat {a,b}", "ls # x", "X=1 ls", "cat 'a"),
     *(
         "rm a.txt",
         "find . -exec rm {} +",
@@ -300,14 +302,31 @@ def test_a_plain_look_is_known_as_one(workspace, command):
 
 @pytest.mark.parametrize("command", DOES_MORE)
 def test_anything_else_is_not(workspace, command):
-    assert Calling(shell.tools(workspace)).kind("shell", command=command) is Kind.SHELL
+    assert Calling(shell.tools(workspace)).kind("shell", command=command) in {Kind.SHELL, Kind.PROTECTED}
 
 
 @given(
     command=st.sampled_from(LOOKS), place=st.integers(0, 40), power=st.sampled_from(list(";&|<>()$`\\*?[]{}~!#\n\r\0"))
 )
-def test_no_letter_with_power_makes_it_through_anywhere(workspace, command, place, power):
-    assert not only_looks(command[:place] + power + command[place:], workspace)
+def test_a_letter_with_power_makes_nothing_else_of_a_look(workspace, command, place, power):
+    """What is let through consists of known commands only, read by another parser than ours."""
+    changed = command[:place] + power + command[place:]
+    if only_looks(changed, workspace):
+        assert not set(power) & set("<>()$`*?[]{}\r\0")
+        for piece in filter(str.strip, re.split(r"[;&|\n]", changed)):
+            assert shlex.split(piece)[0] in {
+                "ls",
+                "cat",
+                "head",
+                "tail",
+                "wc",
+                "pwd",
+                "file",
+                "du",
+                "df",
+                "stat",
+                "git",
+            }
 
 
 @pytest.mark.parametrize("command", ["kill -9 $PPID", "ls; /bin/kill 1", "pkill python", "sh -c 'kill 1'"])
