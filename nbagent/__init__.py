@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nbagent.core.tools import Kind, Result, Tool, tool
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "Kind", "Result", "Tool", "hook", "load_ipython_extension", "register", "tool", "unhook",
+__all__ = ["Answer", "Kind", "Result", "Tool", "hook", "load_ipython_extension", "mcp_server", "register", "tool", "unhook",
            "unload_ipython_extension"]  # fmt: skip
 
 _HOMES = {"Answer": "nbagent.app.answer", "Kind": "nbagent.core.tools", "Result": "nbagent.core.tools",
@@ -45,6 +45,18 @@ def register(tool: Tool) -> Tool:
     extension = current(get_ipython())
     extension.tools = [other for other in extension.tools if other.name != tool.name] + [tool]
     return tool
+
+
+def mcp_server(name: str, server: Any) -> None:
+    """Offer the tools of an MCP server made in this kernel (an `MCPServer` of the package `mcp`), from the next session on.
+
+    Raises `ConfigError` where nbagent is not loaded.
+    """
+    from IPython.core.getipython import get_ipython
+
+    from nbagent.app.extension import current
+
+    current(get_ipython()).mcp.hand_over(name, server)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -85,7 +85,7 @@ def found_in(folder: Path) -> Found:
             take("project", path)
     found = find(Files.of(folder, os.environ), [table for table in tables if table[2] is not None])
     named_off = {name for name in off if name in found.specs and found.specs[name].scope == "project"}
-    return Found(found.specs, (*problems, *found.problems), found.disabled | named_off)
+    return Found(found.specs, (*problems, *found.problems), found.disabled | named_off, found.under)
 
 
 def is_trusted(spec: ServerSpec, folder: Path) -> bool:

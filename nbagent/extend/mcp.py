@@ -161,7 +161,10 @@ class Servers:
             for name, spec in specs.items()
             if name not in self.disabled and spec.scope == "project" and not self._trusted(spec)
         }
-        meant = {n: s for n, s in specs.items() if n not in self.untrusted and n not in self.disabled}
+        mine = {
+            n: s for n, s in found.under.items() if n in self.untrusted
+        }  # they go on until the project's are trusted
+        meant = {n: s for n, s in specs.items() if n not in self.untrusted and n not in self.disabled} | mine
         gone = [c for name, c in self.connections.items() if meant.get(name) != c.spec]
         kept = {name: c for name, c in self.connections.items() if meant.get(name) == c.spec}
         self.connections = {name: kept.get(name) or self._connection(spec) for name, spec in meant.items()}

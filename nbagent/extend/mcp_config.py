@@ -176,11 +176,15 @@ class ServerSpec:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The servers in force, by name, and what could not be read, as sentences. `disabled` are names switched off."""
+    """The servers in force, by name, and what could not be read, as sentences. `disabled` are names switched off.
+
+    `under` are the person's own servers in whose place the project has put one of the same name.
+    """
 
     specs: Mapping[str, ServerSpec]
     problems: tuple[str, ...] = ()
     disabled: frozenset[str] = frozenset()
+    under: Mapping[str, ServerSpec] = field(default_factory=dict[str, ServerSpec])
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +242,7 @@ def find(files: Files, tables: Iterable[tuple[Scope, str, Any]] = ()) -> Found:
     for scope, source, table in given:
         if scope == "user":
             take(table, scope, source, folder)
+    mine = dict(specs)
     for scope, source, table in given:
         if scope == "project":
             take(table, scope, source, folder)
@@ -252,7 +257,8 @@ def find(files: Files, tables: Iterable[tuple[Scope, str, Any]] = ()) -> Found:
             take(entry.get("mcpServers"), "local", str(path), folder)
             for key in ("disabledMcpServers", "disabledMcpjsonServers"):
                 disabled.update(map(str, _items(entry.get(key))))
-    return Found(specs, tuple(problems), frozenset(disabled))
+    under = {name: spec for name, spec in mine.items() if specs[name].scope == "project"}
+    return Found(specs, tuple(problems), frozenset(disabled), under)
 
 
 def read_json(path: Path, problems: list[str]) -> Json:

@@ -40,6 +40,14 @@ def test_local_wins_over_project_and_project_over_user(files):
     assert {name: spec.scope for name, spec in found.specs.items()} == {"a": "local", "b": "project", "c": "user"}
 
 
+def test_the_persons_own_server_is_known_under_a_projects_of_the_same_name(files):
+    write(files.own, {"mcpServers": {"a": at("http://mine"), "b": at("http://mine")}})
+    write(files.folder / ".mcp.json", {"mcpServers": {"a": at("http://theirs")}})
+    found = find(files)
+    assert found.specs["a"].config["url"] == "http://theirs"
+    assert {name: spec.config["url"] for name, spec in found.under.items()} == {"a": "http://mine"}
+
+
 def test_our_own_file_wins_over_claudes_and_the_nearest_project_file_over_those_above(files):
     write(files.claude, {"mcpServers": {"a": at("http://claude")}})
     write(files.own, {"mcpServers": {"a": at("http://own")}})

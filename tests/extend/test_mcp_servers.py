@@ -10,9 +10,11 @@ import pytest
 
 from nbagent.core.errors import ConfigError, ToolError
 from nbagent.core.tools import Kind
+from nbagent.extend.mcp import Servers
 from nbagent.extend.mcp_client import State
-from nbagent.extend.mcp_config import ServerSpec
+from nbagent.extend.mcp_config import Found, ServerSpec
 from nbagent.extend.mcp_schema import tool_name
+from nbagent.tools.results import scaled_image
 from tests.extend.mcp_rig import Heard, named, script, servers, text, use
 from tests.support.turns import until
 
@@ -277,6 +279,41 @@ async def test_a_projects_server_does_not_start_before_it_is_trusted_and_not_whe
     await of.prepare()
     assert of.connections == {}
     await of.close()
+
+
+async def test_a_projects_server_without_trust_does_not_stand_in_the_way_of_the_persons_own(tmp_path):
+    mine, theirs = script(tmp_path), script(tmp_path, "--die", scope="project")
+    found = Found({"s": theirs}, under={"s": mine})
+    of = Servers(tmp_path, lambda: found, environment=os.environ, trusted=lambda _: False, picture=scaled_image)
+    await of.prepare()
+    try:
+        assert of.connections["s"].spec is mine
+        assert list(of.untrusted) == ["s"]
+        assert text(await use(of, "mcp__s__echo", what="x")) == 'echo {"what": "x"}'
+    finally:
+        await of.close()
+
+
+@pytest.mark.parametrize("kind", ["http", "sse"])
+async def test_a_server_that_wants_a_login_says_so(tmp_path, kind):
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    listening = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    spec = ServerSpec("s", "user", "here", {"type": kind, "url": f"http://127.0.0.1:{port}/mcp"}, tmp_path)
+    of = servers(tmp_path, spec)
+    await of.prepare()
+    try:
+        assert of.connections["s"].state is State.NEEDS_LOGIN
+        assert "HTTP 401" in of.connections["s"].why and '"Authorization"' in of.connections["s"].why
+    finally:
+        await of.close()
+        listening.close()
+        await listening.wait_closed()
 
 
 async def test_what_is_switched_off_does_not_start(tmp_path):
