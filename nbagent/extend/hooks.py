@@ -35,6 +35,8 @@ WORDS = 10_000
 _PREVIEW = 2_000
 _OUTPUT = 2_000
 
+_ENDS = frozenset({HookEvent.STOP, HookEvent.SUBAGENT_STOP})
+
 Fits = Callable[[str, str, Json, Place], bool]
 """Whether a call fits the `if` of a hook: rule, our tool's name, our input, place."""
 
@@ -287,6 +289,8 @@ def _came_of(hook: Hook, payload: Payload, verdict: Verdict) -> tuple[Outcome, s
         return "deny", ""  # the call's own result says it
     if verdict.block:
         return "block", f"{which} {_held(payload.event)}: {verdict.why_blocked}" if _held(payload.event) else ""
+    if verdict.context and payload.event in _ENDS:
+        return "ok", f"{which} {_held(payload.event)}: {' '.join(verdict.context)}"
     changed = [
         word
         for word, value in (("input", verdict.updated_input), ("output", verdict.updated_output))
@@ -300,14 +304,16 @@ def _held(event: HookEvent) -> str:
     """Return what a block did, "" where the run's end says it."""
     if event in hooks_output.AFTER_A_CALL:
         return "says to the model"
-    if event in {HookEvent.STOP, HookEvent.SUBAGENT_STOP}:
+    if event in _ENDS:
         return "has the agent go on"
     return "" if event is HookEvent.USER_PROMPT_SUBMIT else "held this back"
 
 
 def _failure(hook: Hook, why: str) -> str:
     shut = hook.event in GATES and not hook.on_failure
-    return f"The hook {hook.name} ({hook.event}) failed: {why.rstrip('.')}." + (" So you are asked." if shut else "")
+    return f"The hook {hook.name} ({hook.event}) failed: {why.rstrip('.')}." + (
+        " It is not taken as a yes." if shut else ""
+    )
 
 
 def _finished(news: Began, outcome: Outcome, sentence: str, began: float, printed: str = "") -> Finished:

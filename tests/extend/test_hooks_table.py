@@ -230,7 +230,7 @@ async def test_a_hook_that_gives_no_answer_is_asked_about_and_says_why(tmp_path,
     assert why in verdict.failed[0]
     (ended,) = session.finished
     assert ended.outcome == "failed"
-    assert ended.sentence.endswith("So you are asked.")
+    assert ended.sentence.endswith("It is not taken as a yes.")
     assert (
         await Session(tmp_path, *on("TaskCreated", handler)).fire(TaskCreated(task_id="1", task_subject="s"))
     ).failed
@@ -435,3 +435,27 @@ def test_people_see_all_hooks_as_a_list(tmp_path):
         {"event": "Stop", "matcher": "*", "type": "broken", "name": "nothing hook of settings.json",
          "from": "settings.json", "problem": "its type 'nothing' is none of command, http, mcp_tool, prompt, agent"},
     ]  # fmt: skip
+
+
+async def test_the_person_reads_what_came_of_a_hook_once_and_in_one_sentence(tmp_path):
+    def words(event: str) -> dict:
+        return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "run the tests"}}
+
+    async def said(payload: Payload, handler: dict) -> str:
+        session = Session(tmp_path, *on(payload.event, {**handler, "command": f"{handler['command']} # x/g.sh"}))
+        await session.fire(payload)
+        return session.finished[0].sentence
+
+    stop, post = Stop(stop_hook_active=False), PostToolUse(tool_name="shell", tool_input={})
+    no = command("echo no >&2; exit 2")
+    assert await said(stop, no) == "The hook g.sh (Stop) has the agent go on: no"
+    assert await said(stop, printing(words("Stop"))) == "The hook g.sh (Stop) has the agent go on: run the tests"
+    assert await said(post, no) == "The hook g.sh (PostToolUse) says to the model: no"
+    assert await said(post, printing(words("PostToolUse"))) == ""
+    assert (
+        await said(TaskCreated(task_id="1", task_subject="s"), no) == "The hook g.sh (TaskCreated) held this back: no"
+    )
+    assert (
+        await said(LS, no) == await said(UserPromptSubmit(prompt="p"), no) == ""
+    )  # the call, or the run's end, says it
+    assert await said(post, printing({"continue": False})) == "The hook g.sh (PostToolUse) ended the run."
