@@ -9,7 +9,7 @@ import asyncio
 import difflib
 import fnmatch
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -19,6 +19,7 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.forks import fork, past_of
 from nbagent.app.keeping import Keeper
+from nbagent.app.mcp import news_of_run, tools_of_run
 from nbagent.app.options import parse
 from nbagent.app.place import Place, Reins, find_place
 from nbagent.app.recording import Recording
@@ -153,7 +154,8 @@ async def _run(
     new: bool,
 ) -> RunEnded:
     watched = extension.hooks.watch(record.notebook, place.view.show)
-    make = _tools(extension, watched, None if place.patient else settings.cell_timeout)
+    foreign = await tools_of_run(extension, place, new=new)
+    make = _tools(extension, watched, None if place.patient else settings.cell_timeout, foreign)
     conversation = _conversation(extension, settings, make, place, new=new)
     keeper.begin(conversation)
     gate, ledger = settings.policy(conversation.kept), Ledger()
@@ -167,7 +169,8 @@ async def _run(
         tools=Toolset(
             capped(tool, conversation.results)
             for tool in record.tools(
-                keeper.tools(make(conversation.results, conversation.seen, ledger, record.kernel)), extension.tools
+                keeper.tools(make(conversation.results, conversation.seen, ledger, record.kernel)),
+                [*extension.tools, *foreign],
             )
         ),
         gate=gate,
@@ -187,7 +190,9 @@ async def _run(
     )
     _tell_of_idle_rules(gate, agent.tools, place)
     untold, known = conversation.telling(), len(conversation.session.transcript)
+    said = [*said, *news_of_run(extension, conversation.session)]
     blocks = await conversation.opening("\n\n".join(filter(None, (prompt, more))), place.notebook, settings.mode, said)
+    blocks += await extension.mcp.attached(prompt)
     events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=record.run)
     ended = await drive(events, place.view.show, agent=agent, session=conversation.session, stop=stop)
     extension.hooks.rested(conversation.session.id, extension.later)
@@ -219,8 +224,8 @@ class _Make(Protocol):
     ) -> list[Tool]: ...
 
 
-def _tools(extension: Extension, notebook: Notebook | None, timeout: float | None) -> _Make:
-    """Return what makes the tools of a run: those of the kernel, the notebook if there is one, the folder, the person's own."""
+def _tools(extension: Extension, notebook: Notebook | None, timeout: float | None, foreign: Sequence[Tool]) -> _Make:
+    """Return what makes the tools of a run: of the kernel, the notebook if there is one, the folder, the person, MCP servers."""
 
     def make(
         results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
@@ -241,7 +246,8 @@ def _tools(extension: Extension, notebook: Notebook | None, timeout: float | Non
             *control.tools(results),
         ]
         own = {tool.name for tool in extension.tools}
-        return [tool for tool in tools if tool.name not in own] + [with_figures(tool) for tool in extension.tools]
+        mine = [with_figures(tool) for tool in extension.tools]
+        return [*(tool for tool in tools if tool.name not in own), *mine, *(t for t in foreign if t.name not in own)]
 
     return make
 

@@ -13,9 +13,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nbagent.app.consent import before_run
+from nbagent.app.forks import past_of
 from nbagent.core.errors import ConfigError
+from nbagent.core.events import Noted
 from nbagent.core.messages import Json
+from nbagent.core.session import Session
 from nbagent.core.shown import visible_plain
+from nbagent.core.tools import Tool
 from nbagent.extend.mcp import Servers
 from nbagent.extend.mcp_client import Connection, State
 from nbagent.extend.mcp_config import Files, Found, Scope, ServerSpec, find, read_json
@@ -23,6 +28,7 @@ from nbagent.extend.mcp_edit import drop, put, switch
 
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
+    from nbagent.app.place import Place
 
 USAGE = """\
 %agent mcp                          the MCP servers, and how they are
@@ -100,6 +106,25 @@ def is_trusted(spec: ServerSpec, folder: Path) -> bool:
 
 
 # ── for a run ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def tools_of_run(extension: Extension, place: Place, *, new: bool) -> list[Tool]:
+    """Start the servers and return their tools: those that this cell's conversation was begun with, or those of now."""
+
+    def tell(text: str) -> None:
+        place.view.show(before_run(Noted, text=text))
+
+    await ready(extension.mcp, tell)
+    past = None if new else past_of(extension, place)
+    found = None if new else extension.conversations.get(place.document)
+    if past is not None:
+        return extension.mcp.tools(past.tools)
+    return extension.mcp.tools(None if found is None else found.session.tools)
+
+
+def news_of_run(extension: Extension, session: Session) -> list[str]:
+    """Return what to tell the model of the servers before its session goes on, each thing once."""
+    return extension.mcp.news(session.id, session.tools if session.transcript else None)
 
 
 async def ready(servers: Servers, tell: Callable[[str], None]) -> None:
