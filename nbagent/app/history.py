@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbagent.core.errors import ConfigError
-from nbagent.core.events import Event, from_json
+from nbagent.core.events import Event
+from nbagent.core.events_json import from_json
 from nbagent.core.messages import Json
 from nbagent.core.shown import visible_plain
 from nbagent.extend.sessions import FOLDER

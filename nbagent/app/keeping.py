@@ -16,17 +16,8 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.place import Place, View
 from nbagent.app.replay import Asked
-from nbagent.core.events import (
-    ApprovalAnswered,
-    CallEnded,
-    Event,
-    Reason,
-    RequestSent,
-    RunEnded,
-    RunStarted,
-    Status,
-    to_json,
-)
+from nbagent.core.events import ApprovalAnswered, CallEnded, Event, Reason, RequestSent, RunEnded, RunStarted, Status
+from nbagent.core.events_json import to_json
 from nbagent.core.messages import Json
 from nbagent.core.ports import Kernel
 from nbagent.core.tools import Tool

@@ -19,7 +19,8 @@ from nbagent.app.consent import before_run
 from nbagent.app.extension import Extension
 from nbagent.app.place import Place
 from nbagent.config import Settings
-from nbagent.core.events import Event, FoundStale, RunEnded, ViewCleared, from_json
+from nbagent.core.events import Event, FoundStale, RunEnded, ViewCleared
+from nbagent.core.events_json import from_json
 from nbagent.core.messages import Json
 from nbagent.core.policy import Mode
 from nbagent.core.ports import Question

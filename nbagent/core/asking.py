@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 
 from nbagent.core.calls import Ready, execute, settle
@@ -133,12 +133,14 @@ async def _one(
     if failed and item.runs:
         yield settle(run, item.block, Status.SKIPPED, _AFTER_FAILURE)
         return
-    if ran_code and edited is None and (why := await _forbidden(run, item, decide)):
-        yield settle(run, item.block, Status.DENIED, why)
-        return
-    async with aclosing(execute(run, [item.ready])) as events:
-        async for event in events:
-            yield event
+    async with AsyncExitStack() as held:
+        waited = not item.ready.tool.beside and await held.enter_async_context(run.changing.through(run))
+        if (ran_code or waited) and edited is None and (why := await _forbidden(run, item, decide)):
+            yield settle(run, item.block, Status.DENIED, why)
+            return
+        async with aclosing(execute(run, [item.ready])) as events:
+            async for event in events:
+                yield event
 
 
 async def _forbidden(run: Run, item: Asked, decide: Decide) -> str:
@@ -208,6 +210,7 @@ def _approval(run: Run, item: Asked) -> Approval:
         offers=run.agent.gate.offers(ready.tool, ready.given, item.decision.kind),
         notebook=run.agent.notebook(),
         editable=ready.tool.amend is not None and ready.preview.kind != "none",
+        agent=run.agent.name,
     )
 
 

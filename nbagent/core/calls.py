@@ -13,9 +13,19 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nbagent.core.agents import Child
 from nbagent.core.endings import Ending
 from nbagent.core.errors import Interrupted, ToolError
-from nbagent.core.events import CallEnded, CallProgress, CallStarted, Event, Reason, Status
+from nbagent.core.events import (
+    CallEnded,
+    CallProgress,
+    CallStarted,
+    Event,
+    ModeChanged,
+    Reason,
+    RunEnded,
+    Status,
+)
 from nbagent.core.hooking import cells, fire, tell, waiting
 from nbagent.core.hooks import Verdict
 from nbagent.core.messages import Block, Json, plain_text, text_block
@@ -24,7 +34,7 @@ from nbagent.core.ports import Preview, Question
 from nbagent.core.questions import put
 from nbagent.core.run import Run
 from nbagent.core.session import CUT_OFF, result_block
-from nbagent.core.tools import Call, Result, Tool
+from nbagent.core.tools import Call, Result, Tool, childless
 
 _log = logging.getLogger("nbagent")
 
@@ -139,13 +149,21 @@ async def _one(run: Run, ready: Ready, report: Callable[[Event], None]) -> tuple
         tell(run, ready.id, payload.event, replace(verdict, block=()))  # what blocks is the tool's error
         return verdict
 
+    async def spawn(child: Child) -> RunEnded:
+        if run.agent.spawn is None:
+            return await childless(child)
+        return await run.agent.spawn(run, ready.id, child, report)
+
+    def mode_is(mode: str) -> None:
+        report(run.event(ModeChanged, mode=mode))
+
     try:
-        call = Call(ready.id, progress, ask, run.session.id, run.id, hook)
+        call = Call(ready.id, progress, ask, run.session.id, run.id, hook, spawn, mode_is)
         result = await ready.tool.run(call, ready.given)
     except ToolError as error:
         return Status.ERROR, Result.of(str(error)), False
     except Interrupted as stopped:
-        if await run.stop.spared(_WORD_WAIT):
+        if not run.stop.asked and await run.stop.spared(_WORD_WAIT):
             return Status.ERROR, _interrupted(stopped.output, _SPARED), False
         run.ending = Ending(Reason.INTERRUPTED)
         return Status.INTERRUPTED, _interrupted(stopped.output), False

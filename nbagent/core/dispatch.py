@@ -1,7 +1,7 @@
 """Act: validate → hooks → decide → perhaps ask → run, for every call of one reply.
 
-Read-only calls that stand side by side run side by side; all others run in order; changes that stand side by side and
-must be asked about are asked about in one card (`asking`). Whatever happens, each call that was begun has a result in
+Read-only calls that stand side by side run side by side, and so do subagents; all others run in order; changes that stand
+side by side and must be asked about are asked about in one card (`asking`). Whatever happens, each call that was begun has a result in
 `run.results` when this is over; the rest the transcript answers itself.
 """
 
@@ -58,27 +58,31 @@ _CUT_SHORT = (
 
 
 class _Waiting:
-    """Calls that wait for those after them: to look side by side, or to be asked about in one card."""
+    """Calls that wait for those after them: to look or to work side by side, or to be asked about in one card."""
 
     def __init__(self) -> None:
         self.looking: list[Ready] = []
+        self.beside: list[Ready] = []
         self.asking: list[Asked] = []
 
     def takes(self, ready: Ready) -> bool:
         """Whether a call may be decided while those that wait have not run."""
+        if self.beside and not ready.tool.beside:
+            return False
         if not self.asking:
             return True
         target = None if ready.tool.target is None else ready.tool.target(ready.given)
         return target is not None and (target == "" or all(asked.target != target for asked in self.asking))
 
     async def flush(self, run: Run) -> AsyncGenerator[Event]:
-        """Run those that look, then ask about and run the others."""
-        looking, self.looking = self.looking, []
+        """Run those that look and those that work side by side, then ask about and run the others."""
+        batches, self.looking, self.beside = (self.looking, self.beside), [], []
         asking, self.asking = self.asking, []
-        if not (run.stop.asked or run.ending):
-            async with aclosing(execute(run, looking)) as events:
-                async for event in events:
-                    yield event
+        for batch in batches:
+            if not (run.stop.asked or run.ending):
+                async with aclosing(execute(run, batch)) as events:
+                    async for event in events:
+                        yield event
         if asking and not (run.stop.asked or run.ending):
             async with aclosing(ask(run, asking, _decided)) as events:
                 async for event in events:
@@ -121,6 +125,9 @@ async def _carry_out(
     if decision.action == "allow" and decision.kind is Kind.READ:
         waiting.looking.append(ready)
         return
+    if decision.action == "allow" and ready.tool.beside and not waiting.looking:
+        waiting.beside.append(ready)
+        return
     if decision.action == "ask":
         waiting.asking.append(Asked(ready, decision, block))
         if waiting.asking[-1].target is not None:
@@ -135,9 +142,28 @@ async def _carry_out(
         if ready.answered.interrupt:
             run.ending = Ending(Reason.HOOK, f"Stopped by a hook: {ready.answered.reason}")
         return
-    async with aclosing(execute(run, [ready])) as events:
+    if ready.tool.beside:  # those that look have run
+        waiting.beside.append(ready)
+        return
+    async with aclosing(_alone(run, ready, block)) as events:
         async for event in events:
             yield event
+
+
+async def _alone(run: Run, ready: Ready, block: Block) -> AsyncGenerator[Event]:
+    """Run one call while no subagent beside this run changes anything; after a wait it is decided anew."""
+    async with run.changing.through(run) as waited:
+        said = await _decided(run, ready) if waited else ""
+        if not isinstance(said, str) and said[1].action != "allow":
+            said = f"After what another subagent did meanwhile, this is not allowed as it was ({said[1].rule}), so it did not run. Look, then send it again."
+        elif not isinstance(said, str):
+            ready, said = said[0], ""
+        if said:
+            yield settle(run, block, Status.DENIED, said)
+            return
+        async with aclosing(execute(run, [ready])) as events:
+            async for event in events:
+                yield event
 
 
 def _prepare(run: Run, block: Block) -> Ready | str:

@@ -7,10 +7,9 @@ that it does not know. Views, logs and lessons are made from these and from noth
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from nbagent.core.messages import Block, Json, Usage
 
@@ -323,6 +322,29 @@ class ViewCleared(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModeChanged(Event):
+    """From here on another permission mode is in force."""
+
+    type: ClassVar[str] = "mode_changed"
+    mode: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentReported(Event):
+    """A subagent of the call `call_id` reports `event`, whose turn and time count from the subagent's own beginning.
+
+    `agent` is its kind, `title` what it does in a few words.
+    """
+
+    type: ClassVar[str] = "agent_reported"
+    call_id: str
+    agent_id: str
+    agent: str
+    title: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded(Event):
     """The run is over: why, a sentence, what to do next, the last text, and what it took.
 
@@ -341,42 +363,8 @@ class RunEnded(Event):
     checked: str = ""
 
 
-def to_json(event: Event) -> Json:
-    """Return `event` as a JSON object with its `type`."""
-    data: dict[str, Any] = {"type": event.type}
-    for item in dataclasses.fields(event):
-        value = getattr(event, item.name)
-        data[item.name] = dataclasses.asdict(value) if isinstance(value, Usage) else value
-    return data
-
-
-def from_json(data: Json) -> Event | None:
-    """Return the event that `to_json` gave, also when it came through a file; None for a kind that is not known.
-
-    Fields that are not known are left out. Raises KeyError, TypeError or ValueError for what is no event.
-    """
-    kinds = (item for item in list(globals().values()) if isinstance(item, type) and issubclass(item, Event))
-    kind = next((cls for cls in kinds if cls.type == data["type"]), None)
-    if kind is None:
-        return None
-    given: dict[str, Any] = {}
-    for item in dataclasses.fields(kind):
-        if item.name in data:
-            given[item.name] = _from_json(item.name, data[item.name])
-    return kind(**given)
-
-
-def _from_json(name: str, value: Any) -> Any:
-    match name, value:
-        case "state", str():
-            return State(value)
-        case "status", str():
-            return Status(value)
-        case "reason", str():
-            return Reason(value)
-        case "usage", dict():
-            return Usage(**value)
-        case _, list():
-            return tuple(value)
-        case _:
-            return value
+def innermost(event: Event) -> Event:
+    """Return what a subagent reports, however deep it is nested; any other event as it is."""
+    while isinstance(event, AgentReported):
+        event = event.event
+    return event

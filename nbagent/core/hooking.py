@@ -39,7 +39,8 @@ _YES, _NO = "Go on", "Don't"
 def where(run: Run) -> Where:
     """Return what every hook of this run is told of the place."""
     mode = CLAUDE_MODES[run.agent.gate.mode]
-    return replace(run.agent.where, session_id=run.session.id, permission_mode=mode, prompt_id=run.id)
+    top = run.top  # a subagent is part of the session and of the prompt that it works for
+    return replace(run.agent.where, session_id=top.session.id, permission_mode=mode, prompt_id=top.id)
 
 
 async def fire(run: Run, payload: Payload, report: Callable[[Event], None], call_id: str = "") -> Verdict:

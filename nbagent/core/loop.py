@@ -25,12 +25,13 @@ _CUT_REPLIES = 2
 
 
 async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: str = "", stop: Stop | None = None,
-              run_id: str = "run") -> AsyncGenerator[Event]:  # fmt: skip
+              run_id: str = "run", above: Run | None = None) -> AsyncGenerator[Event]:  # fmt: skip
     """Run the agent on what the person asks (`blocks`; `prompt` is its readable part) and yield every event.
 
     The last event is a `RunEnded`, unless the generator is closed or cancelled before. Raises nothing of its own.
+    `above` is the run in whose call this one goes on, if it is a subagent's.
     """
-    this = Run(agent, session, stop or Stop(), run_id)
+    this = Run(agent, session, stop or Stop(), run_id, above=above)
     opening = Opening(this, blocks, prompt)
     async with aclosing(opening.events()) as events:
         async for event in events:

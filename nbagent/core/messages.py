@@ -190,6 +190,8 @@ class ReplyBuilder:
         used = self.taken | {str(call["id"]) for call in self.calls}
         if not block.get("id") or block["id"] in used:
             block["id"] = f"toolu_{uuid.uuid4().hex[:20]}"
+        if isinstance(self.taken, set):  # at once: a subagent beside this one may be given the same by its server
+            self.taken.add(str(block["id"]))
 
     def _parse_input(self, block: Block, raw: str) -> None:
         given: Any = block.get("input")

@@ -29,6 +29,9 @@ class Mode(StrEnum):
     BYPASS = "bypass"
 
 
+WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
+"""How much may happen unasked in a mode."""
+
 _COLUMNS = (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN, Mode.READ_ONLY, Mode.DONT_ASK, Mode.BYPASS)
 
 _ROWS: dict[Kind, tuple[Action, ...]] = {
@@ -44,14 +47,15 @@ _ROWS: dict[Kind, tuple[Action, ...]] = {
     Kind.MCP: ("ask", "ask", "deny", "deny", "deny", "allow"),
     Kind.SHELL_READ: ("ask", "ask", "ask", "ask", "deny", "allow"),
     Kind.RISKY_CODE: ("ask", "ask", "deny", "deny", "deny", "allow"),
+    Kind.PLAN: ("ask", "ask", "ask", "ask", "deny", "ask"),
     Kind.PROTECTED: ("ask", "ask", "deny", "deny", "deny", "ask"),
 }
 
 TABLE: dict[Kind, dict[Mode, Action]] = {kind: dict(zip(_COLUMNS, row, strict=True)) for kind, row in _ROWS.items()}
 """Which kind of call is allowed, asked or denied in which mode."""
 
-_NO_RULE = frozenset({Kind.LONG_RUN, Kind.KEPT})
-"""Kinds that no allow rule allows: what was agreed to once says nothing about the time that it takes again."""
+_NO_RULE = frozenset({Kind.LONG_RUN, Kind.KEPT, Kind.PLAN})
+"""Kinds that no allow rule allows: what was agreed to once says nothing about the next time or the next plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,10 @@ class Policy:
     def mode(self) -> Mode:
         """The mode in force."""
         return self._mode
+
+    def change(self, mode: Mode) -> None:
+        """Go on in another mode. Only the person's word may change it to a wider one."""
+        self._mode = mode
 
     def keep(self, rule: str, action: Action = "allow") -> None:
         """Keep a rule for this session; the same rule twice is kept once."""

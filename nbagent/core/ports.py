@@ -212,13 +212,13 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a person sees of a call before it runs: `kind` is code, text, command, diff or none.
+    """What a person sees of a call before it runs: `kind` is code, text, markdown, command, diff or none.
 
     `body` is exactly what will run or be written; `old` is the text that a diff replaces; `language` is for colours.
     `effects` says in plain words what the code would probably do: a hint, from a static look at it.
     """
 
-    kind: Literal["none", "code", "text", "command", "diff"] = "none"
+    kind: Literal["none", "code", "text", "markdown", "command", "diff"] = "none"
     body: str = ""
     old: str = ""
     language: str = "python"
@@ -235,7 +235,7 @@ class Approval:
     """A question about one call. `offers` are the exact texts of rules that "Allow from now on" could keep.
 
     `editable`: the person may change the preview's body before they approve. Approvals of one `group`, `of` of them, are
-    asked in one card, and each has its own answer.
+    asked in one card, and each has its own answer. `agent` names the subagent whose call it is, "" for the agent itself.
     """
 
     call_id: str
@@ -249,13 +249,13 @@ class Approval:
     editable: bool = False
     group: str = ""
     of: int = 1
+    agent: str = ""
 
     @property
     def hash(self) -> str:
         """Hash of what is shown; an answer must carry the same."""
-        shown = repr(
-            (self.call_id, self.tool, self.title, sorted(self.input.items(), key=lambda i: i[0]), self.preview)
-        )
+        given = sorted(self.input.items(), key=lambda i: i[0])
+        shown = repr((self.call_id, self.tool, self.title, given, self.preview, self.agent))
         return text_hash(shown)
 
     def to_json(self) -> Json:
@@ -263,7 +263,7 @@ class Approval:
         return {"call_id": self.call_id, "tool": self.tool, "title": self.title, "input": self.input,
                 "preview": self.preview.to_json(), "why": self.why, "offers": list(self.offers),
                 "notebook": self.notebook, "editable": self.editable, "group": self.group, "of": self.of,
-                "hash": self.hash}  # fmt: skip
+                "agent": self.agent, "hash": self.hash}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from nbagent.core.agents import Child
 from nbagent.core.endings import Ending
 from nbagent.core.events import Event, Reason, RunEnded, RunStarted, State
 from nbagent.core.hooks import Hooks, NoHooks
@@ -29,7 +31,8 @@ E = TypeVar("E", bound=Event)
 class Stop:
     """How a run is stopped from outside: `ask` takes effect between two calls, `now` at once. Not thread-safe.
 
-    `spare` interrupts only the calls that run now; the run goes on with what they had done.
+    `spare` interrupts only the calls that run now; the run goes on with what they had done. Runs inside the calls of this
+    one have stops of their own (`below`), to which both are passed on.
     """
 
     def __init__(self) -> None:
@@ -39,6 +42,7 @@ class Stop:
         self._calls: Callable[[], Any] | None = None
         self._spared = asyncio.Event()
         self._asking_why = 0
+        self._below: list[Stop] = []
 
     @property
     def asked(self) -> bool:
@@ -49,6 +53,8 @@ class Stop:
         """Stop before the next call or turn; what runs now runs to its end."""
         self.reason = self.reason or reason
         self._asked.set()
+        for stop in self._below:
+            stop.ask(reason)
 
     def now(self, reason: Reason = Reason.INTERRUPTED) -> None:
         """Stop at once: whatever the run awaits is cancelled."""
@@ -67,8 +73,34 @@ class Stop:
         self._calls = cancel
         self._spared.clear()
 
+    @property
+    def busy(self) -> bool:
+        """Whether a call runs now."""
+        return self._calls is not None
+
+    def below(self) -> Stop:
+        """Return the stop of a run inside a call of this one; `leave` it when that has ended."""
+        stop = Stop()
+        self._below.append(stop)
+        if self.reason is not None:
+            stop.ask(self.reason)
+        return stop
+
+    def leave(self, stop: Stop) -> None:
+        """Pass nothing on any more to a stop that `below` gave."""
+        self._below.remove(stop)
+
+    def ask_below(self, reason: Reason) -> None:
+        """Stop the runs inside the calls of this one, and not this one."""
+        for stop in self._below:
+            stop.ask(reason)
+
     def spare(self) -> None:
-        """Interrupt the calls that run now and nothing else; does nothing where none runs."""
+        """Interrupt the innermost calls that run now and nothing else; does nothing where none runs."""
+        if busy := [stop for stop in self._below if stop.busy]:
+            for stop in busy:
+                stop.spare()
+            return
         if self._calls is None:
             return
         self._spared.set()
@@ -100,6 +132,44 @@ class Stop:
         return True
 
 
+class Turnstile:
+    """One at a time: calls of runs side by side that change something. `owner` is the run whose call goes on."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self.owner: Run | None = None
+
+    @asynccontextmanager
+    async def through(self, run: Run) -> AsyncGenerator[bool]:
+        """Let a call of `run` through when no other goes on; yield whether it had to wait."""
+        waited = self._lock.locked()
+        await self._enter(run)
+        try:
+            yield waited
+        finally:
+            self._leave(run)
+
+    @asynccontextmanager
+    async def lent(self, run: Run) -> AsyncGenerator[None]:
+        """Let others through while a call of `run` only waits for a subagent."""
+        held = self.owner is run
+        self._leave(run)
+        try:
+            yield
+        finally:
+            if held:
+                await self._enter(run)
+
+    async def _enter(self, run: Run) -> None:
+        await self._lock.acquire()
+        self.owner = run
+
+    def _leave(self, run: Run) -> None:
+        if self.owner is run:
+            self.owner = None
+            self._lock.release()
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     """All that a run needs: who thinks, what can be called, who decides, who answers, how far it may go.
@@ -112,6 +182,9 @@ class Agent:
     `begins` is how the session begins with this run (startup, resume, clear, compact, fork; "" where it only goes on).
     `deeds` gives, once, what was done to cells since it was asked last. `notify_after`: seconds until an unanswered
     question is a notification.
+
+    `spawn` runs a subagent inside a call (`subagents.spawn`; None: there are none). `name` is that of a subagent, for
+    the cards that ask about its calls.
     """
 
     model: Model
@@ -127,6 +200,12 @@ class Agent:
     begins: str = ""
     deeds: Callable[[], Sequence[CellPayload]] = tuple
     notify_after: float = 6.0
+    spawn: Spawn | None = None
+    name: str = ""
+
+
+Spawn = Callable[["Run", str, Child, Callable[[Event], None]], Awaitable[RunEnded]]
+"""Runs a subagent in a run, for a call; what it reports goes to the last argument."""
 
 
 @dataclass(slots=True)
@@ -158,7 +237,20 @@ class Run:
     """What a hook wants the session to be called."""
     loose: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     """Notifications that nobody waits for."""
+    above: Run | None = None
+    """The run in whose call this one goes on."""
+    changing: Turnstile = field(default_factory=Turnstile)
     _began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        """Share with the run above what is of all runs together."""
+        if self.above is not None:
+            self.changing = self.above.changing
+
+    @property
+    def top(self) -> Run:
+        """The run that the person asked for."""
+        return self if self.above is None else self.above.top
 
     def event(self, kind: type[E], /, **fields: Any) -> E:
         """Make an event that says where the run is now."""
@@ -215,19 +307,29 @@ class Run:
             return Ending(
                 Reason.MAX_TURNS, f"Stopped at the limit of {self.turn} turns before the model was done.{done}"
             )
-        if spent := self.agent.limits.spent(self.usage, self.cost):
+        if spent := self.spent_up():
             return Ending(Reason.BUDGET, spent)
         if self.turn and self.agent.should_continue and (why := self.agent.should_continue(self)):
             return Ending(Reason.HOOK, why)
         return None
 
+    def spent_up(self) -> str:
+        """Which budget is used up, this run's or that of one above it; "" where none is."""
+        return self.agent.limits.spent(self.usage, self.cost) or (self.above.spent_up() if self.above else "")
+
     def spend(self, usage: Usage) -> float | None:
-        """Count one reply's usage, here and in the session; return its cost in US dollars where known."""
+        """Count one reply's usage, here, in the session and in the runs above; return its cost in US dollars where known."""
         cost = self.agent.model.cost(usage)
+        self.count(usage, cost)
+        return cost
+
+    def count(self, usage: Usage, cost: float | None) -> None:
+        """Add to what this run, its session and the runs above it have used."""
         self.usage += usage
         self.cost = None if self.cost is None or cost is None else self.cost + cost
         self.session.spend(usage, cost)
-        return cost
+        if self.above is not None:
+            self.above.count(usage, cost)
 
     def done_so_far(self) -> str:
         """A plain summary of the calls that ran."""

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import overload
 
 from nbagent.core import images
-from nbagent.core.events import Event, InputDelta, TextDelta, ThinkingDelta, to_json
+from nbagent.core.events import Event, InputDelta, TextDelta, ThinkingDelta, innermost
+from nbagent.core.events_json import to_json
 from nbagent.core.messages import Block, Json, Message, Usage, clean_value, text_block
 from nbagent.core.ports import Store
 
@@ -165,8 +166,10 @@ class Session:
 
     def log(self, event: Event) -> None:
         """Keep an event in the session's records; pieces of text and requests are left out, messages are there."""
-        if isinstance(event, _NOT_LOGGED):
+        if isinstance(innermost(event), _NOT_LOGGED):
             return
-        record = to_json(event)
-        record.pop("new", None)  # a request is its new messages, which are records of their own, and the prefix's hash
+        inner = record = to_json(event)
+        while isinstance(inner.get("event"), dict):
+            inner = inner["event"]
+        inner.pop("new", None)  # a request is its new messages, which are records of their own, and the prefix's hash
         self._store.append({"type": "event", "event": record})

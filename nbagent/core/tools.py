@@ -12,7 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, get_type_hints, overload
 
 from nbagent.core.errors import ToolError
 from nbagent.core.hooks import Verdict
@@ -20,6 +20,10 @@ from nbagent.core.messages import Block, Json, text_block
 from nbagent.core.payloads import Payload
 from nbagent.core.ports import Preview, Question
 from nbagent.core.rules import Grammar
+
+if TYPE_CHECKING:
+    from nbagent.core.agents import Child
+    from nbagent.core.events import RunEnded
 
 ToolFunction = Callable[..., Awaitable[Any]]
 
@@ -39,6 +43,7 @@ class Kind(StrEnum):
     LONG_RUN = "run a cell whose last run took long"
     KEPT = "run a cell that is marked “don't rerun”"
     RISKY_CODE = "run code that shells out, deletes, installs or goes to the network"
+    PLAN = "end planning and begin to do it"
     PROTECTED = "touch a protected path, end the kernel or answer nbagent's own questions"
 
 
@@ -83,6 +88,15 @@ async def silent(_: Payload) -> Verdict:
     return Verdict()
 
 
+async def childless(_: Child) -> RunEnded:
+    """Say that no subagent can run here."""
+    raise ToolError("no subagent can be started here")
+
+
+def _no_mode(_: str) -> None:
+    """Nothing shows the mode."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a running tool function may know and say of its own call."""
@@ -97,6 +111,10 @@ class Call:
     """Ids of the session and the run that the call belongs to."""
     hook: Callable[[Payload], Awaitable[Verdict]] = silent
     """Ask the hooks about something that the call does (a task that it makes); what they say to the model is told."""
+    spawn: Callable[[Child], Awaitable[RunEnded]] = childless
+    """Run a subagent inside the call, to its end; its events are shown under the call. Raises `Interrupted`."""
+    mode_is: Callable[[str], None] = _no_mode
+    """Say that another permission mode is in force from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +125,7 @@ class Tool:
     `exact` says that a pattern must equal the subject (tools that run code): no globs. `amend` puts a preview's body,
     as a person changed it, into the input (None: it can't be changed). `target` names what a call changes, "" something
     new (None: the call is always asked about alone): calls with different targets can be asked about in one card.
-    `grammar` reads the rules for the tool (None: `rules.Plain`).
+    `grammar` reads the rules for the tool (None: `rules.Plain`). `beside`: neighbouring calls of it run side by side.
     """
 
     name: str
@@ -122,6 +140,7 @@ class Tool:
     amend: Callable[[Json, str], Json] | None = None
     target: Callable[[Json], str] | None = None
     grammar: Grammar | None = None
+    beside: bool = False
     _model: list[Any] = field(default_factory=list[Any])
 
     def to_param(self) -> Json:
@@ -201,6 +220,7 @@ def tool(
     amend: str | Callable[[Json, str], Json] | None = None,
     target: Callable[[Json], str] | None = None,
     grammar: Grammar | None = None,
+    beside: bool = False,
 ) -> Callable[[ToolFunction], Tool]: ...
 
 
@@ -217,6 +237,7 @@ def tool(
     amend: str | Callable[[Json, str], Json] | None = None,
     target: Callable[[Json], str] | None = None,
     grammar: Grammar | None = None,
+    beside: bool = False,
 ) -> Tool | Callable[[ToolFunction], Tool]:
     """Make a `Tool` of an async function whose first parameter is its `Call`.
 
@@ -224,7 +245,7 @@ def tool(
     defaults come from the signature. `kind` is a row of the policy table or a function of the input; `subject` names
     the argument (or computes the text) that rules match; without it the first argument is taken. `amend` names the
     argument that holds the preview's body (or puts it into the input), if a person may change it before they approve;
-    `target` and `grammar`: see `Tool`.
+    `target`, `grammar` and `beside`: see `Tool`.
     """
 
     def build(func: ToolFunction) -> Tool:
@@ -249,6 +270,7 @@ def tool(
             amend=_putting(amend) if isinstance(amend, str) else amend,
             target=target,
             grammar=grammar,
+            beside=beside,
             _model=[model],
         )
 

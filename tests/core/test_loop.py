@@ -23,8 +23,8 @@ from nbagent.core.events import (
     State,
     Status,
     TextDelta,
-    to_json,
 )
+from nbagent.core.events_json import to_json
 from nbagent.core.limits import Limits
 from nbagent.core.loop import run
 from nbagent.core.messages import Usage, text_block

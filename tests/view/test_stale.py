@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbagent.core import events as ev
+from nbagent.core import events_json
 from nbagent.core.events import State
 from nbagent.view.fold import ViewModel, coalesce, fold, fold_all
 from nbagent.view.patches import Page
@@ -20,9 +21,9 @@ CLEARED = ev.ViewCleared(state=State.THINK, turn=0, at=0.0)
 
 def stored(events: list[ev.Event]) -> list[ev.Event]:
     """The events as they come back from a file."""
-    texts = [json.dumps({**ev.to_json(event), "new": []} if "new" in ev.to_json(event) else ev.to_json(event))
+    texts = [json.dumps({**events_json.to_json(event), "new": []} if "new" in events_json.to_json(event) else events_json.to_json(event))
              for event in coalesce(events)]  # fmt: skip
-    return [event for text in texts if (event := ev.from_json(json.loads(text))) is not None]
+    return [event for text in texts if (event := events_json.from_json(json.loads(text))) is not None]
 
 
 def test_stored_events_give_the_same_record_byte_for_byte():
@@ -32,13 +33,13 @@ def test_stored_events_give_the_same_record_byte_for_byte():
 @given(st.data())
 def test_events_come_back_from_a_file_as_they_were(data):
     event = data.draw(st.sampled_from(coalesce(penguins())))
-    back = ev.from_json(json.loads(json.dumps(ev.to_json(event))))
+    back = events_json.from_json(json.loads(json.dumps(events_json.to_json(event))))
     assert type(back) is type(event)
-    assert json.dumps(ev.to_json(back)) == json.dumps(ev.to_json(event))
+    assert json.dumps(events_json.to_json(back)) == json.dumps(events_json.to_json(event))
 
 
 def test_an_event_of_a_kind_that_is_not_known_is_passed_over():
-    assert ev.from_json({"type": "of tomorrow", "state": "Think"}) is None
+    assert events_json.from_json({"type": "of tomorrow", "state": "Think"}) is None
 
 
 def test_a_stale_record_says_so_first_in_every_form():

@@ -1,0 +1,118 @@
+"""Runs a subagent inside a call: the same loop, with a session, a model and tools of its own, behind its parent's gate.
+
+What it spends counts in the runs above it; a stop of theirs stops it; what a person approves for it they approve for the
+session. Must not know where specs, tools or files come from (`agents.Child` has them). Read `spawn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from nbagent.core.agents import Child
+from nbagent.core.drive import drive
+from nbagent.core.endings import Ending
+from nbagent.core.errors import Interrupted
+from nbagent.core.events import AgentReported, Event, Reason, RunEnded, RunStarted
+from nbagent.core.hooks import NoHooks
+from nbagent.core.limits import Limits
+from nbagent.core.loop import run
+from nbagent.core.messages import text_block
+from nbagent.core.narrowing import Narrowed
+from nbagent.core.run import Agent, Run, Stop
+from nbagent.core.tools import Toolset
+
+_SUM_UP = (
+    "(From the runtime, not the person:) The limit of turns is reached. Call no tool any more. Say now, in a few short "
+    "paragraphs: what you found or did, with the facts that matter; and what is left of the task."
+)
+_STOPPED = frozenset({Reason.INTERRUPTED, Reason.TIMEOUT, Reason.CELL_GONE})
+
+
+async def spawn(parent: Run, call_id: str, child: Child, report: Callable[[Event], None]) -> RunEnded:
+    """Run `child` for the call `call_id` of `parent` and return how it ended; what it reports goes to `report`, wrapped.
+
+    Raises `Interrupted`, with what it had done, where it was stopped: whether the run above goes on is decided there. A
+    bare Deny ends the run above, too. At the limit of turns it is asked once, without tools, what is done and left.
+    """
+    stop, ended = parent.stop.below(), None
+    agent = _agent(parent, child)
+    child.session.transcript.call_ids |= parent.session.transcript.call_ids
+    parent.session.transcript.call_ids = child.session.transcript.call_ids  # no two calls of one view have one id
+
+    def tell(event: Event) -> None:
+        report(
+            parent.event(
+                AgentReported, call_id=call_id, agent_id=child.id, agent=child.spec.name, title=child.title, event=event
+            )
+        )
+
+    def show(event: Event) -> None:
+        if not isinstance(event, RunEnded):  # there is one end: perhaps it is asked for a summary first
+            tell(event)
+
+    try:
+        async with parent.changing.lent(parent):
+            events = run(
+                agent, child.session, list(child.blocks), prompt=child.prompt, stop=stop, run_id=child.id, above=parent
+            )
+            ended = await drive(events, show, agent=agent, session=child.session, stop=stop)
+            if ended.reason is Reason.MAX_TURNS:
+                ended = await _summed_up(parent, child, agent, stop, show, ended)
+            tell(ended)
+    finally:
+        parent.stop.leave(stop)
+    if ended.reason in _STOPPED:
+        raise Interrupted(_so_far(ended))
+    if ended.reason is Reason.DENIED:
+        parent.ending = parent.ending or Ending(Reason.DENIED, ended.sentence)
+        parent.stop.ask_below(Reason.DENIED)
+    return ended
+
+
+def _agent(parent: Run, child: Child) -> Agent:
+    above = parent.agent
+    where = replace(above.where, agent_id=child.id, agent_type=child.spec.name, transcript_path=child.transcript)
+    return Agent(
+        model=child.model,
+        tools=child.tools,
+        gate=Narrowed(above.gate, child.spec),
+        approver=above.approver,
+        limits=Limits(max_turns=child.max_turns, tries=above.limits.tries, longest_wait=above.limits.longest_wait),
+        notebook=above.notebook,
+        hooks=above.hooks if child.hooks is None else child.hooks,
+        where=where,
+        deeds=above.deeds,
+        notify_after=above.notify_after,
+        spawn=above.spawn,
+        name=f"{child.spec.name} ({child.title})" if child.title else child.spec.name,
+    )
+
+
+async def _summed_up(
+    parent: Run, child: Child, agent: Agent, stop: Stop, show: Callable[[Event], None], ended: RunEnded
+) -> RunEnded:
+    """Ask a subagent that reached its limit what is done and what is left; return its end with these words."""
+    if stop.asked:
+        return ended
+
+    def within(event: Event) -> None:
+        if not isinstance(event, RunStarted | RunEnded):
+            show(replace(event, turn=ended.turns + event.turn, at=round(ended.at + event.at, 4)))
+
+    last = replace(agent, tools=Toolset(), limits=replace(agent.limits, max_turns=1), hooks=NoHooks())
+    events = run(last, child.session, [text_block(_SUM_UP)], stop=stop, run_id=f"{child.id}-end", above=parent)
+    said = await drive(events, within, agent=last, session=child.session, stop=stop)
+    if said.reason in _STOPPED:
+        return said
+    return replace(
+        ended,
+        text=said.text or ended.text,
+        at=round(ended.at + said.at, 4),
+        usage=ended.usage + said.usage,
+        cost=None if ended.cost is None or said.cost is None else ended.cost + said.cost,
+    )
+
+
+def _so_far(ended: RunEnded) -> str:
+    return f"{ended.sentence} Its last words: {ended.text}" if ended.text.strip() else ended.sentence
