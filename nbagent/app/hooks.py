@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbagent.app.hooks_ask import caller_of, judge_of
+from nbagent.core.errors import ConfigError
 from nbagent.core.events import Event, Noted, State
 from nbagent.core.payloads import CELL_EVENTS, HookEvent, Notification, SessionEnd, Where
 from nbagent.core.ports import Model, Notebook
@@ -195,7 +196,7 @@ def hook(
     is about, with `*`, several with `|`. One that raises, returns something else or takes longer than `timeout` seconds
     shuts its gate: you are asked. `on_failure`: "block" or "continue" instead. Running the cell again replaces the hook.
 
-    Raises `ConfigError` for what is no event, and where nbagent is not loaded.
+    Raises `ConfigError` for what is no event, where nbagent is not loaded, and while an agent runs.
     """
 
     def add(function: F) -> F:
@@ -206,7 +207,7 @@ def hook(
 
 
 def unhook(function: F) -> F:
-    """Take away all hooks that call `function`, and return it; raises `ConfigError` where nbagent is not loaded."""
+    """Take away all hooks that call `function`, and return it; raises `ConfigError` as `hook` does."""
     _current().unregister(function)
     return function
 
@@ -216,7 +217,11 @@ def _current() -> KernelHooks:
 
     from nbagent.app.extension import current
 
-    return current(get_ipython()).hooks
+    extension = current(get_ipython())
+    # what runs during a run is the agent's code: it must not make itself a gate, or take one away
+    if extension.stop is not None:
+        raise ConfigError("Hooks can't be made or taken away while an agent runs. Run that cell yourself, afterwards.")
+    return extension.hooks
 
 
 def command(extension: Extension, _: str) -> str:

@@ -9,6 +9,7 @@ Read `hook_of`, then `call`.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import fnmatch
 import inspect
 import re
@@ -48,7 +49,9 @@ def hook_of(
     """
     named = HookEvent.named(event)
     if named is None:
-        raise ConfigError(f"There is no hook event {event!r}. The events are {', '.join(HookEvent)}.")
+        near = difflib.get_close_matches(event, list(HookEvent), 1)
+        hint = f"Did you mean {near[0]}?" if near else f"The events are {', '.join(HookEvent)}."
+        raise ConfigError(f"There is no hook event {event!r}. {hint}")
     if not callable(function):
         raise ConfigError(f"A hook must be a function, not {function!r}.")
     if not timeout > 0:
