@@ -17,7 +17,11 @@ from typing import Any
 
 from nbagent.core.errors import ConfigError
 from nbagent.core.limits import PRESETS, Limits
-from nbagent.core.policy import Action, Mode, Policy, Rule
+from nbagent.core.policy import WIDTH, Mode, Policy
+from nbagent.core.rules import Action, Rule, Source
+from nbagent.extend.places import Places
+from nbagent.extend.rulefiles import RuleFiles, read_rules
+from nbagent.extend.trust import Trust
 
 RERUN = ("replay", "live", "ask")
 """What to do with a cell that has a finished run: show it, ask the model again, or ask the person."""
@@ -26,7 +30,6 @@ STALE = ("ask", "show", "rerun")
 _CHOICES = {"rerun": RERUN, "stale": STALE}
 SERVERS = "mcp_servers"
 """The table of the person's MCP servers in their own file: no setting, `app/mcp.py` reads it."""
-_WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
 _LIMITS = ("max_turns", "budget", "budget_tokens", "timeout", "cell_timeout")
 _FROM_A_PROJECT = frozenset(
     {"model", "mode", "preset", *_LIMITS, "system_append", "prompt", "rerun", "stale", "ask", "deny"}
@@ -55,6 +58,7 @@ class Settings:
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    files: RuleFiles = field(default_factory=RuleFiles)
 
     def limits(self) -> Limits:
         """The limits of a run; raises `ConfigError` for an unknown preset."""
@@ -66,13 +70,14 @@ class Settings:
     def policy(self, kept: list[Rule] | None = None) -> Policy:
         """The policy of mode and rules, and of those `kept` in this session; raises `ConfigError` for a text that is no rule."""
         by_action: dict[Action, tuple[str, ...]] = {"allow": self.allow, "ask": self.ask, "deny": self.deny}
-        rules = tuple(Rule.parse(action, text) for action, texts in by_action.items() for text in texts)
-        return Policy(self.mode, rules, kept)
+        given = Source("option")
+        rules = tuple(Rule.parse(action, text, given) for action, texts in by_action.items() for text in texts)
+        return Policy(self.mode, (*self.files.rules, *rules), kept)
 
 
 def is_wider(mode: Mode, other: Mode) -> bool:
     """Whether more may happen unasked in `mode` than in `other`."""
-    return _WIDTH[mode] > _WIDTH[other]
+    return WIDTH[mode] > WIDTH[other]
 
 
 _TYPES: dict[str, type] = {
@@ -80,16 +85,21 @@ _TYPES: dict[str, type] = {
     "max_turns": int, "budget_tokens": int, "budget": float, "timeout": float, "cell_timeout": float,
 }  # fmt: skip
 _RULES = ("allow", "ask", "deny")
-NAMES = tuple(f.name for f in fields(Settings) if f.name != "ignored")
+NAMES = tuple(f.name for f in fields(Settings) if f.name not in {"ignored", "files"})
 """The names of all settings."""
 
 
-def load(folder: Path, environment: Mapping[str, str], *more: Mapping[str, Any]) -> Settings:
+def load(
+    folder: Path, environment: Mapping[str, str], *more: Mapping[str, Any], files: RuleFiles | None = None
+) -> Settings:
     """Return the settings in force in `folder`; later sources win, rules of all sources add up.
+
+    `files`: the rules of settings files (None: they are read).
 
     Raises `ConfigError` that names the source, the key, its value and what is expected.
     """
-    settings = Settings()
+    files = files or _rule_files(folder, environment)
+    settings = Settings(mode=files.mode or Mode.DEFAULT, files=files)
     if (own := own_file()).is_file():
         settings = _merge(settings, {k: v for k, v in _toml(own).items() if k != SERVERS}, str(own))
     if (project := _project_file(folder)) is not None:
@@ -101,10 +111,20 @@ def load(folder: Path, environment: Mapping[str, str], *more: Mapping[str, Any])
         allowed = {key: value for key, value in table.items() if _key(key) not in ignored}
         named = tuple(f"{project}: {_key(key)} = {table[key]!r}" for key in table if _key(key) in ignored)
         settings = replace(_merge(settings, allowed, str(project)), ignored=named)
+    if files.project_mode and (files.project_trusted or not is_wider(files.project_mode, settings.mode)):
+        settings = replace(settings, mode=files.project_mode)
     settings = _merge(settings, _from_environment(environment), "environment")
     for source in more:
         settings = _merge(settings, source, "option")
+    if files.no_bypass and settings.mode is Mode.BYPASS:
+        said = f"mode = bypass: {files.no_bypass} forbids it, so the mode is default"
+        settings = replace(settings, mode=Mode.DEFAULT, ignored=(*settings.ignored, said))
     return settings
+
+
+def _rule_files(folder: Path, environment: Mapping[str, str]) -> RuleFiles:
+    places = Places.of(folder, environment)
+    return read_rules(places, Trust(places.root, places.own / "trust").holds)
 
 
 def own_file() -> Path:

@@ -173,7 +173,10 @@ HEAVY = [
     "numpy",
     "pandas",
     "papermill",
+    "pathspec",
     "polars",
+    "tree_sitter",
+    "tree_sitter_bash",
     "yaml",
 ]
 

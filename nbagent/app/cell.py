@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import fnmatch
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ from nbagent.app.place import Place, Reins, find_place
 from nbagent.app.recording import Recording
 from nbagent.app.replay import Asked, Shown, offer, why_failed
 from nbagent.app.restarts import gone_with
+from nbagent.app.ruling import folder_tools, of_files, ruled
 from nbagent.app.takeback import show_desk
 from nbagent.config import Settings
 from nbagent.core.drive import drive
@@ -38,7 +38,7 @@ from nbagent.core.tools import Tool, Toolset
 from nbagent.jupyter.figures import with_figures
 from nbagent.models import open_model
 from nbagent.models.catalog import DEFAULT_MODEL
-from nbagent.tools import control, python, shell, variables, workspace
+from nbagent.tools import control, python, variables
 from nbagent.tools import notebook as notebook_tools
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.results import ResultStore, capped
@@ -162,6 +162,8 @@ async def _run(
     allowed, said = extension.refusals.begin()
     if not conversation.session.transcript:
         said = [*said, *filter(None, [await gone_with(place.notebook, extension.shell)])]
+        for text in of_files(settings):
+            place.view.show(before_run(Noted, text=text))
     for rule in allowed:
         gate.keep(rule)
     agent = Agent(
@@ -210,7 +212,7 @@ def _model(settings: Settings) -> Model:
 def _tell_of_idle_rules(gate: Policy, tools: Toolset, place: Place) -> None:
     """A rule whose name is mistyped would silently do nothing."""
     for rule in gate.rules:
-        if not fnmatch.filter(tools, rule.tool):
+        if not rule.source.file and not any(rule.speaks_of(name) for name in tools):
             near = difflib.get_close_matches(rule.tool, tools, 1)
             hint = f" Did you mean {near[0]}?" if near else ""
             place.view.show(before_run(Noted, text=f"The rule “{rule.action} {rule}” names no tool of this run.{hint}"))
@@ -241,15 +243,24 @@ def _tools(extension: Extension, notebook: Notebook | None, timeout: float | Non
                 if notebook is not None
                 else ()
             ),
-            *workspace.tools(extension.folder, notebook),
-            *shell.tools(extension.folder),
+            *folder_tools(extension, notebook),
             *control.tools(results),
         ]
+        tools = ruled(extension, notebook, tools)
         own = {tool.name for tool in extension.tools}
         mine = [with_figures(tool) for tool in extension.tools]
         return [*(tool for tool in tools if tool.name not in own), *mine, *(t for t in foreign if t.name not in own)]
 
     return make
+
+
+def named_tools(extension: Extension) -> Toolset:
+    """Return the tools that a run would have, to tell of them only: its cells are those of an empty notebook."""
+    from nbagent.headless.memory import MemoryNotebook
+
+    path = extension.last.notebook if extension.last is not None else ""
+    notebook = extension.file or MemoryNotebook(path=path)
+    return Toolset(_tools(extension, notebook, None, extension.mcp.tools(None))(ResultStore()))
 
 
 def _conversation(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from nbagent.core.errors import ConfigError
-from nbagent.core.policy import Mode, table_text
+from nbagent.core.policy import Mode
 
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
@@ -96,19 +96,10 @@ def _mode(extension: Extension, name: str) -> str:
 
 
 def _rules(extension: Extension, rest: str) -> str:
-    if rest:
-        raise ConfigError(
-            f"%agent rules shows the rules; it can't set {rest!r}. Set them with %config NbAgent.deny = ['shell'] "
-            "(or allow, ask), or in your settings file (%agent doctor names it)."
-        )
-    conversation = extension.last
-    rules = extension.settings().policy(conversation.kept if conversation is not None else None).rules
-    listed = "\n".join(f"  {rule.action} {rule}" for rule in rules) or "  none"
-    return (
-        f"Mode: {extension.mode()}. Rules in force:\n{listed}\n\n"
-        f"What happens to a call that no rule speaks of, by what it does and by mode:\n{table_text()}\n\n"
-        "Order: deny rules, ask rules, mode, allow rules, then you. Where nobody is there, ask means deny."
-    )
+    from nbagent.app.cell import named_tools
+    from nbagent.app.ruling import report
+
+    return report(extension, rest, named_tools(extension) if rest else {})
 
 
 def _prompt(extension: Extension, _: str) -> str:
@@ -193,7 +184,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent mode MODE           " + ", ".join(Mode) + "\n"
         "%agent hooks               the hooks that are asked, and those that wait for your trust\n"
         "%agent mcp                 the MCP servers: list, status, add, remove, restart\n"
-        "%agent rules               what is allowed, asked and denied, and why\n"
+        "%agent rules [TOOL ARGS]   what is allowed, asked and denied; for a call, which rule decides and why\n"
         "%agent prompt              the system prompt\n"
         "%agent doctor              what works here and what is missing\n"
         "%agent traceback           the last internal error"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from nbagent.extend.places import Places
 from nbagent.extend.textfiles import is_inside, read_bytes, read_text, sha256, tree_digest
 from nbagent.extend.trust import Power
 
-SETTINGS = ("settings.local.json", "settings.json")
+SETTINGS = ("settings.local.json", "settings.json", "settings.local.toml", "settings.toml")
 """Names of settings files in `.claude` and `.nbagent`."""
 _SCRIPT_LIMIT = 8 * 1024 * 1024
 _SCRIPTS = (
@@ -90,7 +91,10 @@ def read_json(path: Path, places: Places, problems: list[str]) -> Json | None:
         problems.append(read.problem if read else f"{shown} can't be read.")
         return None
     try:
-        found = json.loads(read.text)
+        found = tomllib.loads(read.text) if path.suffix == ".toml" else json.loads(read.text)
+    except tomllib.TOMLDecodeError as error:
+        problems.append(f"{shown} is not used: it is not TOML ({error}).")
+        return None
     except json.JSONDecodeError as error:
         problems.append(f"{shown} is not used: line {error.lineno} is not JSON ({error.msg}).")
         return None

@@ -2,7 +2,7 @@
 
 `//x` is absolute, `~/x` counts from the home folder, `/x` from the folder of the settings, `x` and `./x` from the working
 folder. What allows must fit the path as it was spelled and the place where it leads; what denies or asks need only fit
-one of them, at any depth, in any case. Read `fits_path`, then `PathRules`, then `NotebookRules`.
+one of them, at any depth, in any case. Read `fits_path`, then `PathRules`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,7 @@ from typing import Any
 from nbagent.core.errors import ToolError
 from nbagent.core.messages import Json
 from nbagent.core.ports import text_hash
-from nbagent.core.rules import Action, Plain, Rule, Spoken, fits_argument
-from nbagent.core.rules_names import is_alias
+from nbagent.core.rules import Plain, Rule, fits_argument
 from nbagent.core.tools import Tool
 from nbagent.tools.paths import locate
 
@@ -178,30 +177,3 @@ class PathRules(Plain):
 
     def _spot(self, given: Json) -> Spot:
         return Spot.of(self._root, str(given.get(self._argument, "")), folder=self._folder)
-
-
-class NotebookRules(Plain):
-    """The grammar of the cell tools: their own names mean code, Claude Code's `Edit(x)` and `Read(x)` the open notebook.
-
-    What allows edits allows none that run what they write.
-    """
-
-    def __init__(self, root: Path, notebook: Callable[[], str]) -> None:
-        self._root, self._notebook = root, notebook
-
-    def says(self, action: Action, rules: Sequence[Rule], tool: Tool, given: Json) -> Spoken | None:
-        """Return the first rule of this action that fits."""
-        for rule in rules:
-            if rule.action != action or not rule.speaks_of(tool.name):
-                continue
-            if self._fits_notebook(rule, given) if is_alias(rule.tool, tool.name) else self.fits(rule, tool, given):
-                return Spoken((rule,))
-        return None
-
-    def _fits_notebook(self, rule: Rule, given: Json) -> bool:
-        if rule.action == "allow" and given.get("run") and given.get("cell_type") != "markdown":
-            return False
-        path = self._notebook()
-        if rule.pattern is None:
-            return True
-        return bool(path) and fits_path(rule, Spot.of(self._root, path), self._root)
