@@ -122,7 +122,7 @@ async def _carry_out(
         CallDecided,
         call_id=ready.id, name=ready.tool.name, input=ready.shown, action=decision.action, rule=decision.rule,
     )  # fmt: skip
-    if decision.action == "allow" and decision.kind is Kind.READ:
+    if decision.action == "allow" and decision.kind is Kind.READ and not ready.tool.beside:
         waiting.looking.append(ready)
         return
     if decision.action == "allow" and ready.tool.beside and not waiting.looking:

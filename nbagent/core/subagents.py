@@ -37,8 +37,8 @@ async def spawn(parent: Run, call_id: str, child: Child, report: Callable[[Event
     """
     stop, ended = parent.stop.below(), None
     agent = _agent(parent, child)
-    child.session.transcript.call_ids |= parent.session.transcript.call_ids
-    parent.session.transcript.call_ids = child.session.transcript.call_ids  # no two calls of one view have one id
+    parent.session.transcript.call_ids |= child.session.transcript.call_ids
+    child.session.transcript.call_ids = parent.session.transcript.call_ids  # no two calls of one view have one id
 
     def tell(event: Event) -> None:
         report(
