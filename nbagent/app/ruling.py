@@ -44,7 +44,7 @@ def ruled(extension: Extension, notebook: Notebook | None, tools: list[Tool]) ->
 
 def of_files(settings: Settings) -> list[str]:
     """Return what a person should know of the settings files when a session begins, a sentence each."""
-    found = [f"{text[:1].upper()}{text[1:]}." for text in (one.rstrip(".") for one in settings.files.problems)]
+    found = [f"{one.removesuffix('.')}." for one in settings.files.problems]
     if waiting := settings.files.inert:
         few = ", ".join(waiting[:3]) + (f" and {len(waiting) - 3} more" if len(waiting) > 3 else "")
         found.append(f"Not used, for you have not said that you trust this folder's files: {few}.")
