@@ -171,8 +171,7 @@ async def _run(
         tools=Toolset(
             capped(tool, conversation.results)
             for tool in record.tools(
-                keeper.tools(make(conversation.results, conversation.seen, ledger, record.kernel)),
-                [*extension.tools, *foreign],
+                keeper.tools(_made(make, conversation, ledger, record)), [*extension.tools, *foreign]
             )
         ),
         gate=gate,
@@ -203,6 +202,10 @@ async def _run(
         untold()
     await conversation.learn(place.notebook, ended.cells)
     return ended
+
+
+def _made(make: _Make, conversation: Conversation, ledger: Ledger, record: Recording) -> list[Tool]:
+    return make(conversation.results, conversation.seen, ledger, record.kernel)
 
 
 def _model(settings: Settings) -> Model:
