@@ -166,14 +166,10 @@ async def _run(
             place.view.show(before_run(Noted, text=text))
     for rule in allowed:
         gate.keep(rule)
+    made = make(conversation.results, conversation.seen, ledger, record.kernel)
     agent = Agent(
         model=_model(settings),
-        tools=Toolset(
-            capped(tool, conversation.results)
-            for tool in record.tools(
-                keeper.tools(_made(make, conversation, ledger, record)), [*extension.tools, *foreign]
-            )
-        ),
+        tools=_toolset(made, keeper, record, conversation, [*extension.tools, *foreign]),
         gate=gate,
         approver=place.approver,
         limits=settings.limits(),
@@ -204,8 +200,11 @@ async def _run(
     return ended
 
 
-def _made(make: _Make, conversation: Conversation, ledger: Ledger, record: Recording) -> list[Tool]:
-    return make(conversation.results, conversation.seen, ledger, record.kernel)
+def _toolset(
+    tools: list[Tool], keeper: Keeper, record: Recording, conversation: Conversation, own: list[Tool]
+) -> Toolset:
+    """The tools of a run: what they read and change is taken down, and their long results are cut."""
+    return Toolset(capped(tool, conversation.results) for tool in record.tools(keeper.tools(tools), own))
 
 
 def _model(settings: Settings) -> Model:
