@@ -16,7 +16,22 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.place import Place, View
 from nbagent.app.replay import Asked
-from nbagent.core.events import ApprovalAnswered, CallEnded, Event, Reason, RequestSent, RunEnded, RunStarted, Status
+from nbagent.core.events import (
+    AgentReported,
+    ApprovalAnswered,
+    BlockStarted,
+    CallEnded,
+    Event,
+    InputDelta,
+    Reason,
+    RequestSent,
+    RunEnded,
+    RunStarted,
+    Status,
+    TextDelta,
+    ThinkingDelta,
+    innermost,
+)
 from nbagent.core.events_json import to_json
 from nbagent.core.messages import Json
 from nbagent.core.ports import Kernel
@@ -27,6 +42,8 @@ from nbagent.tools.inputs import Inputs, NotingKernel, watched
 from nbagent.view.fold import coalesce
 
 _log = logging.getLogger("nbagent")
+
+_PIECES = (TextDelta, ThinkingDelta, InputDelta, BlockStarted)
 
 
 class Keeper:
@@ -75,7 +92,7 @@ class Keeper:
             shown=await shown_above(self._place.notebook, now),
             cells=tuple(cell for cell in ended.cells if now.ids is None or cell in now.ids),
             inputs=self._inputs.to_json(),
-            events=tuple(_stored(event) for event in coalesce(self._events)),
+            events=tuple(_stored(event) for event in coalesce(self._events) if not _streamed(event)),
             session=conversation.session.id,
             first=self._first,
             last=len(conversation.session.transcript),
@@ -85,8 +102,9 @@ class Keeper:
 
     def _refused(self) -> bool:
         """Whether a call was denied, and not by a person."""
-        by_person = {e.call_id for e in self._events if isinstance(e, ApprovalAnswered) and e.by == "person"}
-        denied = {e.call_id for e in self._events if isinstance(e, CallEnded) and e.status is Status.DENIED}
+        events = [innermost(event) for event in self._events]
+        by_person = {e.call_id for e in events if isinstance(e, ApprovalAnswered) and e.by == "person"}
+        denied = {e.call_id for e in events if isinstance(e, CallEnded) and e.status is Status.DENIED}
         return bool(denied - by_person)
 
     def _run(self) -> str:
@@ -97,9 +115,17 @@ class Keeper:
 
 
 def _stored(event: Event) -> Json:
-    record = to_json(event)
-    record.pop("new", None)  # the messages of a request are in the session, and no record shows them
-    return record if not isinstance(event, RequestSent) else {**record, "new": []}
+    inner = record = to_json(event)
+    while isinstance(inner.get("event"), dict):
+        inner = inner["event"]
+    if "new" in inner:  # the messages of a request are in the session, and no record shows them
+        inner["new"] = []
+    return record
+
+
+def _streamed(event: Event) -> bool:
+    """Whether it is a piece of a subagent's reply: its whole replies are enough for a record."""
+    return isinstance(event, AgentReported) and isinstance(innermost(event), _PIECES)
 
 
 def _plain(shell: Any) -> Callable[[str], str]:

@@ -13,7 +13,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from nbagent.core.errors import NotebookError
-from nbagent.core.events import ApprovalAsked, CallEnded, Event, QuestionAsked, Reason, RunEnded, RunStarted, State
+from nbagent.core.events import (
+    ApprovalAsked,
+    CallEnded,
+    Event,
+    QuestionAsked,
+    Reason,
+    RunEnded,
+    RunStarted,
+    State,
+    innermost,
+)
 from nbagent.core.ports import Output
 
 if TYPE_CHECKING:
@@ -49,7 +59,7 @@ class LiveCell:
 
     def show(self, event: Event) -> None:
         """Take one event: before a person is waited for, and now and then, the file is brought up to date."""
-        asks = isinstance(event, ApprovalAsked | QuestionAsked)
+        asks = isinstance(innermost(event), ApprovalAsked | QuestionAsked)
         if asks or isinstance(event, RunStarted):
             self._bridge.tell(
                 "fallback", cell=self._notebook.own_cell, outputs=[_output(_as_it_stands(self._view.view))]

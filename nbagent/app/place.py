@@ -18,7 +18,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-from nbagent.core.events import ApprovalAsked, Event, QuestionAsked
+from nbagent.core.events import ApprovalAsked, Event, QuestionAsked, innermost
 from nbagent.core.ports import Answered, Approver, Notebook
 from nbagent.jupyter.interrupts import stopping
 
@@ -233,7 +233,7 @@ class WithoutCards:
 
     def show(self, event: Event) -> None:
         """Take one event."""
-        if not isinstance(event, ApprovalAsked | QuestionAsked):
+        if not isinstance(innermost(event), ApprovalAsked | QuestionAsked):
             self._view.show(event)
 
 

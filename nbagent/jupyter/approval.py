@@ -210,7 +210,12 @@ class TypedApprover:
 
 def card(approval: Approval) -> list[str]:
     """Return the lines that ask about a call on a surface of plain text: all that will happen, nothing cut."""
-    lines = ["", f"{visible_plain(approval.title)}  [{visible_plain(approval.tool)}]", visible_plain(approval.why)]
+    asks = f"{visible_plain(approval.agent)} asks: " if approval.agent else ""
+    lines = [
+        "",
+        f"{asks}{visible_plain(approval.title)}  [{visible_plain(approval.tool)}]",
+        visible_plain(approval.why),
+    ]
     preview = approval.preview
     if preview.kind == "diff" and preview.old != preview.body:
         whole = preview.old.count("\n") + preview.body.count("\n") + 2  # all of it may run: no line is left out

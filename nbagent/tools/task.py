@@ -156,7 +156,7 @@ def result_of(child: Child, ended: RunEnded) -> Result:
             f"NOT FINISHED ({ended.reason}). {ended.sentence}\n\n{said}\n\n"
             "What it did stays. Go on from there yourself, or give what is left to another task."
         )
-    cost = "" if not ended.cost else f" · ${ended.cost:.2f}"
+    cost = "" if not ended.cost else f" · {ended.cost:.2f} USD"
     turns = f"{ended.turns} turn{'' if ended.turns == 1 else 's'}"
     summary = f"{turns} · {tokens}{cost}"
     if ended.reason is not Reason.END_TURN:

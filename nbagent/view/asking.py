@@ -44,7 +44,7 @@ def call_html(approval: Json, *, grouped: bool) -> str:
     rows = arguments_html(
         given if isinstance(given, dict) else {}, preview_of(approval), name=tool, title=title, whole=True
     )
-    asked = "" if grouped else "<b>Allow this?</b> "
+    asked = "" if grouped else f"<b>{_asks(approval)}Allow this?</b> "
     name = "" if title == tool else tool
     why = "" if grouped else _why(approval)
     return (
@@ -52,6 +52,12 @@ def call_html(approval: Json, *, grouped: bool) -> str:
         f'{visible(title or tool, _MARK)}</span> <span class="nbagent-tool">{visible(name, _MARK)}</span></div>'
         f"{why}{rows}</div>"
     )
+
+
+def _asks(approval: Json) -> str:
+    """Return who asks where it is a subagent, "" for the agent itself."""
+    agent = visible_plain(one_line(str(approval.get("agent") or ""), 120), spaces=False)
+    return f"{visible(agent, _MARK)} asks: " if agent else ""
 
 
 def _why(approval: Json) -> str:
@@ -68,7 +74,7 @@ def group_html(approvals: Sequence[Json]) -> str:
     """Return the line above several calls, with each reason why they are asked about."""
     why = visible(_together(str(approval.get("why", "")) for approval in approvals), _MARK)
     return (
-        f'<div class="nbagent-ask"><div class="nbagent-asktitle"><b>Allow these {len(approvals)}?</b> '
+        f'<div class="nbagent-ask"><div class="nbagent-asktitle"><b>{_asks(approvals[0])}Allow these {len(approvals)}?</b> '
         f"They run in this order; untick what you do not want.</div>"
         f'<div class="nbagent-why">{why[:1].upper()}{why[1:]}{_where(approvals[0])}</div></div>'
     )

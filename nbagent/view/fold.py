@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nbagent.core import events as ev
 from nbagent.core.events import Event, State, Status
 from nbagent.core.messages import Json, Usage
+from nbagent.view import nested
 from nbagent.view.items import (
     ASKING,
     OPEN,
@@ -77,7 +78,7 @@ class ViewModel:
         if not self.started:
             return "Starting…"
         if (running := self.running) is not None:
-            return f"Running {running.name}"
+            return nested.at_work(running) or f"Running {running.name}"
         return _last_activity(self)
 
     @property
@@ -119,6 +120,9 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
             return _reply_ended(view, event)
         case ev.ReplyDiscarded():
             return _discard(view, event.why)
+        case ev.AgentReported():
+            view, item = nested.reported(view, _call(view, event.call_id), event, fold, ViewModel())
+            return _put(view, item)
         case ev.CallDecided() | ev.CallStarted() | ev.CallProgress() | ev.CallEnded():
             return _call_event(view, event)
         case ev.ApprovalAsked() | ev.ApprovalAnswered():
@@ -133,6 +137,8 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
             return _run_ended(view, event)
         case ev.FoundStale():
             return _add(replace(view, stale=event.text), NoteItem(key=_key(view, "n"), text=event.text, level=STALE))
+        case ev.ModeChanged():
+            return replace(view, mode=event.mode)
         case ev.ViewCleared():
             return ViewModel(reply=view.reply, count=view.count)  # the next items get keys of their own
         case ev.Noted():
@@ -159,17 +165,17 @@ def fold_all(events: Iterable[Event], view: ViewModel | None = None) -> ViewMode
 def coalesce(events: Sequence[Event]) -> list[Event]:
     """Merge neighbouring deltas of one block into one, so that folding n deltas costs O(their text)."""
     merged: list[Event] = []
-    run: list[ev.TextDelta | ev.ThinkingDelta | ev.InputDelta] = []
+    run: list[Event] = []
 
     def close() -> None:
         if run:
             last = run[-1]
-            merged.append(last if len(run) == 1 else replace(last, text="".join(delta.text for delta in run)))
+            merged.append(last if len(run) == 1 else nested.with_text(last, "".join(map(nested.text_of, run))))
             run.clear()
 
     for event in events:
-        if isinstance(event, ev.TextDelta | ev.ThinkingDelta | ev.InputDelta):
-            if run and (type(run[0]), run[0].index, run[0].turn) != (type(event), event.index, event.turn):
+        if (block := nested.block_of(event)) is not None:
+            if run and nested.block_of(run[0]) != block:
                 close()
             run.append(event)
         else:
@@ -306,7 +312,7 @@ def _call_event(view: ViewModel, event: ev.CallDecided | ev.CallStarted | ev.Cal
         case ev.CallEnded():
             item = replace(item, name=event.name, status=str(event.status), content=event.content, progress="",
                            seconds=event.seconds, summary=event.summary, cells=event.cells)  # fmt: skip
-            view = _drop_approval(view, event.call_id)
+            view, item = nested.closed(_drop_approval(view, event.call_id), item, _closed)
     return _put(view, item)
 
 
@@ -351,20 +357,27 @@ def _question(view: ViewModel, event: ev.QuestionAsked | ev.QuestionAnswered) ->
     return view
 
 
-def _run_ended(view: ViewModel, event: ev.RunEnded) -> ViewModel:
-    items: list[Item] = []
-    for item in view.items:
+def _closed(items: Sequence[Item]) -> tuple[Item, ...]:
+    """Return the items of a run that goes on no more: nothing of them is open."""
+    over: list[Item] = []
+    for item in items:
         match item:
             case CallItem() if item.status in OPEN:
                 status = Status.INTERRUPTED if item.status == RUNNING else Status.SKIPPED
-                items.append(replace(item, status=str(status), progress=""))
+                agents = nested.closed(ViewModel(), item, _closed)[1].agents
+                over.append(replace(item, status=str(status), progress="", agents=agents))
             case QuestionItem(answer=None):
-                items.append(replace(item, answer=""))
+                over.append(replace(item, answer=""))
             case TextItem(done=False) | ThinkingItem(done=False):
-                items.append(replace(item, done=True))
+                over.append(replace(item, done=True))
             case _:
-                items.append(item)
+                over.append(item)
+    return tuple(over)
+
+
+def _run_ended(view: ViewModel, event: ev.RunEnded) -> ViewModel:
     usage = event.usage if event.usage.total else view.usage
     cost = view.cost if event.cost is None else event.cost
-    view = replace(view, items=tuple(items), approvals=(), questions=(), hooks=(), ended=event, usage=usage, cost=cost)
+    items = _closed(view.items)
+    view = replace(view, items=items, approvals=(), questions=(), hooks=(), ended=event, usage=usage, cost=cost)
     return _add(view, EndedItem(key=_key(view, "e"), turn=event.turn, ended=event))

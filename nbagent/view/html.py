@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from nbagent.core.shown import visible_plain
+from nbagent.view import nested
 from nbagent.view.code import LIVE, Paint, code_html, plain_html
 from nbagent.view.diff import diff_html
 from nbagent.view.items import (
@@ -20,6 +21,7 @@ from nbagent.view.items import (
     CallItem,
     EndedItem,
     Item,
+    Nested,
     NoteItem,
     QuestionItem,
     RawItem,
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
 
 OUTPUT_LIMIT = 20_000
 """Characters of one result that the live view shows."""
+
+STEP_LIMIT = 2_000
+"""Characters of one result, or text, of a subagent's step."""
 
 STATUS_WORDS = {
     "writing": ("…", "being written"), "waiting": ("…", "waiting"), "asking": ("?", "asks you"),
@@ -171,9 +176,49 @@ def _call(item: CallItem) -> str:
     if item.status != "asking":
         parts.append(_shown_input(item))
     parts.append(f'<div class="nbagent-progress" data-part="progress">{_said(item.progress)}</div>')
+    parts += [_agent(one) for one in item.agents]
     if item.content:
         parts.append(_result(item))
     return "".join(parts)
+
+
+# ── subagents: a line that says what one does now, its steps folded ──────────────────────────────────────────────────
+
+
+def _agent(one: Nested) -> str:
+    name = _said(f"{one.agent}: {one.title}" if one.title else one.agent)
+    now = f'<span data-part="{escape(one.agent_id)}">{_said(nested.line(one))}</span>'
+    fold = _fold(
+        escape(one.agent_id), escape(nested.facts(one)), "".join(_agent_step(item) for item in nested.steps(one))
+    )
+    return f'<div class="nbagent-agent"><div class="nbagent-agentline"><b>{name}</b> {now}</div>{fold}</div>'
+
+
+def _agent_step(item: Item) -> str:
+    """One step of a subagent, short: it is drawn again with each step that comes after it."""
+    match item:
+        case TextItem():
+            return f'<div class="nbagent-agentstep">{to_html(clip(item.text, STEP_LIMIT))}</div>'
+        case CallItem():
+            icon, word = STATUS_WORDS.get(item.status, ("?", item.status))
+            title, tool = spoken(item.name, item.title)
+            texts, images = texts_and_images(item.content)
+            short = item.summary or brief(item, texts)
+            head = f'<span class="nbagent-status" data-status="{escape(item.status)}"><span aria-hidden="true">{icon}</span> {escape(word)}</span> {_said(title)} <span class="nbagent-tool">{_said(tool)}</span> <span class="nbagent-short">{_said(short)}</span>'
+            cut = clip_end if item.status == "error" else clip
+            body = preview_html(item.preview) + "".join(plain_html(without_ansi(cut(t, STEP_LIMIT))) for t in texts)
+            body += f"<div>{count(len(images), 'image')}</div>" if images else ""
+            inner = "".join(_agent(one) for one in item.agents)
+            step = _fold(f"step-{escape(item.call_id)}", head, body) if body else head
+            return f'<div class="nbagent-agentstep">{step}{inner}</div>'
+        case NoteItem():
+            return f'<div class="nbagent-agentstep">! {_said(item.text)}</div>'
+        case RetryItem():
+            return f'<div class="nbagent-agentstep">↻ {_said(item.why)}</div>'
+        case QuestionItem():
+            return f'<div class="nbagent-agentstep">? {_said(item.text)} → {_said(item.answer or "")}</div>'
+        case _:
+            return ""
 
 
 def _answer(item: CallItem) -> str:
@@ -257,6 +302,8 @@ def preview_html(preview: Json, paint: Paint = LIVE) -> str:
             return diff_html(str(preview.get("old", "")), body, str(preview.get("language") or ""), paint)
         case "text":
             return plain_html(body, paint, spaces=True)
+        case "markdown":
+            return to_html(visible_plain(body, spaces=False), paint)
         case _:
             return ""
 

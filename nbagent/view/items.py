@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from nbagent.core import events as ev
 from nbagent.core.messages import Block, Json
+
+if TYPE_CHECKING:
+    from nbagent.view.fold import ViewModel
 
 WRITING: Final = "writing"
 WAITING: Final = "waiting"
@@ -51,12 +54,23 @@ class ThinkingItem(Item):
     seconds: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A subagent of a call: its id, its kind, what it is for, and the view of its own run."""
+
+    agent_id: str
+    agent: str
+    title: str
+    view: ViewModel
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallItem(Item):
     """One call from its first byte to its result, with the approval that it may have needed.
 
     `status` is one of `OPEN` or a `Status` value; `written` counts the characters of input received so far;
-    `content` is the result as the model got it; `answer` is the person's answer.
+    `content` is the result as the model got it; `answer` is the person's answer; `agents` are the subagents that work for
+    it.
     """
 
     call_id: str
@@ -76,6 +90,7 @@ class CallItem(Item):
     decision: str = ""
     answer: ev.ApprovalAnswered | None = None
     discarded: str = ""
+    agents: tuple[Nested, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from nbagent.core.events import Reason
 from nbagent.core.shown import visible_plain
+from nbagent.view import nested
 from nbagent.view.html import STATUS_WORDS, texts_and_images
-from nbagent.view.items import CallItem, TextItem
+from nbagent.view.items import CallItem, Nested, TextItem
 from nbagent.view.text import duration, few_lines, one_line, plain_output
 from nbagent.view.words import error_line, in_one
 from nbagent.view.words import facts as used
@@ -61,6 +62,20 @@ def line(item: CallItem) -> str:
     error = f" · {plain_output(one_line(error, 160))}" if error else ""
     said = one_line(f"{icon} {word}: {in_one(item.name, item.title)}", 160)
     return visible_plain(said, spaces=False) + seconds + error
+
+
+STEPS = 50
+"""Steps of one subagent that a record names."""
+
+
+def agent_steps(one: Nested) -> list[str]:
+    """Return the calls of a subagent, a plain line each, those of its own subagents below them."""
+    calls_made = [item for item in nested.steps(one) if isinstance(item, CallItem)]
+    lines: list[str] = []
+    for call in calls_made[:STEPS]:
+        lines.append(line(call))
+        lines += [f"  {text}" for inner in call.agents for text in agent_steps(inner)]
+    return [*lines, *([f"… {len(calls_made) - STEPS} more"] if len(calls_made) > STEPS else [])]
 
 
 def checked(view: ViewModel) -> str:

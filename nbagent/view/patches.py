@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nbagent.core.shown import visible_plain
+from nbagent.view import nested
 from nbagent.view.html import item_html, text_html
 from nbagent.view.items import WRITING, CallItem, Item, TextItem, ThinkingItem
 from nbagent.view.markdown import MarkdownStream, Step
@@ -61,6 +62,14 @@ class Page:
             case (CallItem(), CallItem()) if replace(before, written=item.written, progress=item.progress) == item:
                 text = f"{count(item.written, 'character')} so far" if item.status == WRITING else item.progress
                 return [{"op": "set", "key": item.key, "part": "progress", "text": visible_plain(text, spaces=False)}]
+            case (CallItem(), CallItem()) if _lines_only(before, item):
+                lines = [(one.agent_id, nested.line(one)) for one in item.agents]
+                said = [(one.agent_id, nested.line(one)) for one in before.agents]
+                return [
+                    {"op": "set", "key": item.key, "part": part, "text": visible_plain(text, spaces=False)}
+                    for part, text in [*lines, ("progress", item.progress)]
+                    if (part, text) not in said and (part, text) != ("progress", before.progress)
+                ]
             case _:
                 return [{"op": "put", "key": item.key, "html": item_html(item)}]
 
@@ -83,3 +92,13 @@ class Page:
         elif step.added:
             operations.append({"op": "add", "key": item.key, "text": step.added})
         return operations
+
+
+def _lines_only(before: CallItem, item: CallItem) -> bool:
+    """Whether nothing of a call has changed but the lines on what its subagents do now."""
+    if len(before.agents) != len(item.agents) or replace(before, agents=item.agents, progress=item.progress) != item:
+        return False
+    return all(
+        old is new or (old.view.ended is new.view.ended and nested.steps(old) == nested.steps(new))
+        for old, new in zip(before.agents, item.agents, strict=True)
+    )

@@ -10,11 +10,21 @@ import re
 from typing import TYPE_CHECKING
 
 from nbagent.core.shown import visible_plain
-from nbagent.view import outline
+from nbagent.view import nested, outline
 from nbagent.view.code import RECORD, code_html, plain_html
 from nbagent.view.diff import diff_html
 from nbagent.view.html import arguments_html, image_alt, preview_html, texts_and_images
-from nbagent.view.items import STALE, CallItem, Item, NoteItem, QuestionItem, RetryItem, TextItem, ThinkingItem
+from nbagent.view.items import (
+    STALE,
+    CallItem,
+    Item,
+    Nested,
+    NoteItem,
+    QuestionItem,
+    RetryItem,
+    TextItem,
+    ThinkingItem,
+)
 from nbagent.view.markdown import to_html
 from nbagent.view.record_text import ANSWER_LIMIT, PROMPT_LIMIT, markdown, plain
 from nbagent.view.text import clip, clip_end, code_marked, count, duration, escape, few_lines, one_line, without_ansi
@@ -174,6 +184,7 @@ def _call(item: CallItem, images: list[str]) -> str:
         parts.append("<small>Result</small>")
     cut = clip_end if item.status == "error" else clip
     parts += [plain_html(without_ansi(cut(text, OUTPUT_LIMIT)), RECORD) for text in texts]
+    parts += [_agent(one) for one in item.agents]
     for uri in images:
         parts.append(
             f'<img alt="{image_alt(item)}" style="max-width:100%" src="{uri}">'
@@ -181,6 +192,14 @@ def _call(item: CallItem, images: list[str]) -> str:
             else "<p><i>An image was left out of this record: it is too big.</i></p>"
         )
     return _fold(escape(outline.line(item)), "".join(parts))
+
+
+def _agent(one: Nested) -> str:
+    """A subagent: its steps on a line each, and how it ended."""
+    said = f"{one.agent}: {one.title}" if one.title else one.agent
+    lines = [f"<p><small>{_words(text)}</small></p>" for text in outline.agent_steps(one)]
+    head = _words(one_line(f"{said} · {nested.facts(one)}", 200))
+    return _fold(head, "".join([*lines, f"<p><small>{_words(nested.line(one))}</small></p>"]))
 
 
 def _preview(preview: Json) -> str:

@@ -71,7 +71,9 @@ def _calls(view: ViewModel) -> str:
         room -= len(fence)
         said = hint(call.preview)
         below = f"  \n  {_markdown_sentence(one_line(said, 300))}" if said else ""
-        items.append(f"- {_markdown_words(outline.line(call))}{below}{fence}")
+        inner = [text for one in call.agents for text in outline.agent_steps(one)]
+        nested = "".join(f"\n  - {_markdown_words(text.strip())}" for text in inner)
+        items.append(f"- {_markdown_words(outline.line(call))}{below}{fence}{nested}")
     if len(calls) > PLAIN_STEPS:
         items.append(f"- … {count(len(calls) - PLAIN_STEPS, 'more call')}")
     return "\n".join(items)
@@ -83,6 +85,8 @@ def _fence(call: CallItem) -> str:
     match kind:
         case "diff":
             language, lines = "diff", unified(str(call.preview.get("old", "")), body)
+        case "markdown":
+            language, lines = "markdown", visible_plain(body).split("\n")
         case "code" | "command":
             language = "bash" if kind == "command" else str(call.preview.get("language") or "python")
             lines = visible_plain(body).split("\n")
@@ -121,7 +125,9 @@ def plain(view: ViewModel, banner: str = "") -> str:
 
 
 def _changes(call: CallItem) -> list[str]:
-    """What a call changed, under its line."""
+    """What a call changed, or its subagents did, under its line."""
+    if call.agents:
+        return [f"    {text}" for one in call.agents for text in outline.agent_steps(one)]
     if call.preview.get("kind") != "diff":
         return []
     lines = unified(str(call.preview.get("old", "")), str(call.preview.get("body", "")))

@@ -73,6 +73,10 @@ class TerminalView:
                 self._line(f"? {plain_output(event.text)}", "bold")
                 for number, choice in enumerate(event.choices, 1):
                     self._line(f"  {number}. {_said(choice)}")
+            case ev.AgentReported():
+                self._nested(event)
+            case ev.ModeChanged():
+                self._line(f"! the mode is now {plain_output(event.mode)}", "dim")
             case ev.FoundStale():
                 self._line(f"! {_said(event.text)}", "yellow")
             case ev.Noted():
@@ -83,6 +87,35 @@ class TerminalView:
                 self._line(f"! {_said(event.sentence)}", "dim" if event.outcome == "ok" else "yellow")
             case ev.RunEnded():
                 self._ended(event)
+            case _:
+                pass
+
+    def _nested(self, event: ev.AgentReported) -> None:
+        """What a subagent does, a line each, behind its name."""
+        inner, names = event.event, [event.agent]
+        while isinstance(inner, ev.AgentReported):
+            inner, names = inner.event, [*names, inner.agent]
+        who = f"  ⤷ {_said(' › '.join(names))}"
+        match inner:
+            case ev.RunStarted():
+                self._line(f"{who}: {_said(event.title or 'begins')} ({plain_output(inner.model)})", "dim")
+            case ev.ApprovalAsked():
+                self._approval(inner.approval)
+            case ev.ApprovalAnswered() if inner.by not in {"", "person"} or inner.words or inner.rule or inner.edited:
+                self._answered(inner)
+            case ev.QuestionAsked():
+                self._line(f"? {_said(event.agent)}: {plain_output(inner.text)}", "bold")
+                for number, choice in enumerate(inner.choices, 1):
+                    self._line(f"  {number}. {_said(choice)}")
+            case ev.CallEnded():
+                icon, word = STATUS_WORDS.get(inner.status, ("?", str(inner.status)))
+                style = "dim" if inner.status in _GOOD else "red"
+                said = _said(inner.summary or inner.name)
+                self._line(f"{who}: {icon} {word}: {_said(inner.name)} · {duration(inner.seconds)} · {said}", style)
+            case ev.Noted() | ev.RetryScheduled():
+                self._line(f"{who}: ! {_said(inner.text if isinstance(inner, ev.Noted) else inner.why)}", "yellow")
+            case ev.RunEnded():
+                self._line(f"{who}: {few_lines(inner.sentence)}", "dim")
             case _:
                 pass
 
@@ -126,7 +159,8 @@ class TerminalView:
     def _approval(self, approval: Json) -> None:
         """Everything that the answer is about, nothing cut."""
         tool, title = str(approval.get("tool", "")), str(approval.get("title", ""))
-        self._line(f"? Allow this? {visible_plain(in_one(tool, title))}", "bold")
+        asks = f"{_said(str(approval['agent']))} asks: " if approval.get("agent") else ""
+        self._line(f"? {asks}Allow this? {visible_plain(in_one(tool, title))}", "bold")
         if why := str(approval.get("why", "")):
             self._line(f"  {plain_output(why)}", "dim")
         preview, given = approval.get("preview"), approval.get("input")
@@ -177,7 +211,7 @@ def _preview(preview: Json) -> str:
             return "\n".join(unified(str(preview.get("old", "")), body, carets=True))
         case "command":
             return "$ " + visible_plain(body)
-        case "code" | "text":
+        case "code" | "text" | "markdown":
             return visible_plain(body)
         case _:
             return ""

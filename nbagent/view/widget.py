@@ -41,7 +41,7 @@ DEAD_TIME = 0.4
 """Seconds for which a new card takes no click: the second half of a double click is not an answer to it."""
 
 _AT_ONCE = (ev.RunStarted, ev.ReplyEnded, ev.ReplyDiscarded, ev.ApprovalAsked, ev.ApprovalAnswered, ev.CallStarted,
-            ev.CallEnded, ev.QuestionAsked, ev.QuestionAnswered, ev.RetryScheduled, ev.Noted, ev.RunEnded)  # fmt: skip
+            ev.CallEnded, ev.ModeChanged, ev.QuestionAsked, ev.QuestionAnswered, ev.RetryScheduled, ev.Noted, ev.RunEnded)  # fmt: skip
 
 
 class Timeline(anywidget.AnyWidget):
@@ -118,7 +118,7 @@ class AgentView:
             return
         self._events.append(event)
         due = self._flushed + INTERVAL - self._loop.time()
-        if due <= 0 or isinstance(event, _AT_ONCE):
+        if due <= 0 or isinstance(ev.innermost(event), _AT_ONCE):
             self.flush()
         elif self._timer is None:
             self._timer = self._loop.call_later(due, self.flush)

@@ -36,7 +36,8 @@ FIELDS = {
     "sentence": TEXT, "next_step": TEXT, "turns": st.integers(0, 9), "state": st.sampled_from(list(State)),
     "turn": st.integers(0, 3), "at": st.floats(0, 99), "edited": st.booleans(), "checked": TEXT,
     "hook_id": IDS, "hook": TEXT, "on": TEXT, "message": TEXT, "output": TEXT,
-    "outcome": st.sampled_from(["ok", "ask", "block", "failed"]),
+    "outcome": st.sampled_from(["ok", "ask", "block", "failed"]), "agent_id": IDS, "agent": TEXT,
+    "event": st.deferred(lambda: st.one_of(*map(of_kind, KINDS), DELTAS, DELTAS)),
 }  # fmt: skip
 
 
