@@ -162,8 +162,6 @@ async def _run(
     allowed, said = extension.refusals.begin()
     if not conversation.session.transcript:
         said = [*said, *filter(None, [await gone_with(place.notebook, extension.shell)])]
-        for text in of_files(settings):
-            place.view.show(before_run(Noted, text=text))
     for rule in allowed:
         gate.keep(rule)
     made = make(conversation.results, conversation.seen, ledger, record.kernel)
@@ -290,6 +288,8 @@ def _conversation(
         if changed and not new:
             place.view.show(before_run(Noted, text=OTHER_TOOLS, level="info"))
         found = Conversation.begin(settings, make, extension.folder, path)
+        for text in of_files(settings):
+            place.view.show(before_run(Noted, text=text))
     extension.conversations[place.document] = found
     extension.last = found
     return found

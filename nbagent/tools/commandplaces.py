@@ -76,17 +76,18 @@ def _paths(word: Word) -> Iterator[str]:
 
 
 def _part_endangers(part: Part, folders: list[Path], root: Path) -> bool:
-    for words in layers(part.words):
-        name = words[0].text.rpartition("/")[2] if words else ""
-        if name in _SPEAKERS:
-            continue
-        removes = name in _REMOVERS and (name != "find" or any(word.text == "-delete" for word in words))
-        for word in words[1:]:
-            if removes and (word.raw in _EVERYTHING or (word.literal and _holds_all(word.text, folders, root))):
+    names = {words[0].text.rpartition("/")[2] for words in layers(part.words) if words}
+    if part.name in _SPEAKERS:
+        return False
+    writes = not names.isdisjoint(WRITERS)
+    deletes = any(word.text == "-delete" for word in part.words)
+    removes = not (names & _REMOVERS).isdisjoint(_REMOVERS if deletes else _REMOVERS - {"find"})
+    for word in part.words[1:]:
+        if removes and (word.raw in _EVERYTHING or (word.literal and _holds_all(word.text, folders, root))):
+            return True
+        for text in _paths(word):
+            if _is_key(text, folders, root) or (writes and _is_guarded(text, folders, root)):
                 return True
-            for text in _paths(word):
-                if _is_key(text, folders, root) or (name in WRITERS and _is_guarded(text, folders, root)):
-                    return True
     return False
 
 

@@ -7,6 +7,7 @@ the exact text. Rules for paths count for redirections and for what commands rea
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
@@ -26,6 +27,8 @@ from nbagent.tools.pathrules import Spot, fits_path
 from nbagent.tools.readonly import Looks
 
 _DEEPEST = 3
+MOST_INNER = 200
+"""Parts of a line, with those of texts in it that a shell would read; what has more can't be seen through."""
 _SPEAKERS = frozenset({"echo", "printf"})
 _PIECES = re.compile(r"[;&|\n()`{}]+|\$\(")
 _EDIT, _READ = "edit_file", "read_file"
@@ -150,21 +153,10 @@ class CommandRules(Plain):
             yield piece.strip(), piece.strip()
             for words in layers(_guessed(piece)):
                 yield from ((text, piece.strip()) for text in _spellings(words))
-        for part in self._all_parts(command):
+        for part in all_parts(command):
             for words in (part.words, *layers(part.words)):
                 for text in _spellings(words):
                     yield text, _plain_text(part.words)[:80]
-
-    def _all_parts(self, command: str, depth: int = 0) -> Iterator[Part]:
-        line = read_line(command)
-        for part in line.parts:
-            yield part
-            if depth < _DEEPEST:
-                texts = [text for text in texts_of_shells(part.words) if text]
-                texts += [one.text.partition("\n")[2] for one in part.redirects if one.operator == "<<"]
-                texts += [one.text[3:].strip(" '\"") for one in part.redirects if one.operator == "<<<"]
-                for text in texts:
-                    yield from self._all_parts(text, depth + 1)
 
     def _forbidden_path(self, about: Sequence[Rule], command: str) -> Spoken | None:
         """Say which rule forbids reading or writing a file that the command names."""
@@ -186,7 +178,7 @@ class CommandRules(Plain):
         for one in read_line(command).redirects:
             if one.target is not None and not one.harmless:
                 yield one.target.text, one.writes
-        for part in self._all_parts(command):
+        for part in all_parts(command):
             for one in part.redirects:
                 if one.target is not None and not one.harmless:
                     yield one.target.text, one.writes
@@ -211,12 +203,38 @@ class CommandRules(Plain):
         line = read_line(command)
         if line.unreadable:
             return line.unreadable
-        for part in self._all_parts(command):
+        parts = all_parts(command)
+        if len(parts) >= MOST_INNER:
+            return "it has too many parts"
+        for part in parts:
             if part.words and part.words[0].dynamic:
                 return f"{part.words[0].raw[:40]} is a command whose name is only known when it runs"
             if any(text is None for text in texts_of_shells(part.words)):
                 return f"{part.name} runs what is only known when it runs"
         return ""
+
+
+@functools.lru_cache(maxsize=64)
+def all_parts(command: str) -> tuple[Part, ...]:
+    """Return the parts of a line and of all that it gives to a shell as text, at most `MOST_INNER`."""
+    found: list[Part] = []
+    waiting = [(command, 0)]
+    while waiting and len(found) < MOST_INNER:
+        text, depth = waiting.pop(0)
+        for part in read_line(text).parts:
+            found.append(part)
+            if depth < _DEEPEST:
+                waiting += [(inner, depth + 1) for inner in _inner_texts(part)][:MOST_INNER]
+    return tuple(found)
+
+
+def _inner_texts(part: Part) -> Iterator[str]:
+    yield from dict.fromkeys(text for text in texts_of_shells(part.words) if text)
+    for one in part.redirects:
+        if one.operator == "<<":
+            yield one.text.partition("\n")[2]
+        elif one.operator == "<<<":
+            yield one.text[3:].strip(" '\"")
 
 
 def _guessed(piece: str) -> tuple[Word, ...]:

@@ -87,6 +87,8 @@ _SAFE_VARIABLE = re.compile(
 _DURATION = re.compile(r"\A\d+(?:\.\d+)?[smhd]?\Z")
 _NUMBER = re.compile(r"\A[+-]?\d+\Z")
 _MOST = 8
+MOST_LAYERS = 24
+"""Words of a command that runs another which are looked at as its beginning; a longer one can't be seen through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +132,15 @@ def unwrapped(part: Part) -> Bare:
 def layers(words: Sequence[Word]) -> Iterator[tuple[Word, ...]]:
     """Yield a command and, where it may run what stands behind it, all that this could be."""
     yield tuple(words)
-    if words and words[0].literal and _base(words[0]) in RUNNERS | SHELLS:
-        for at in range(1, len(words)):
+    if words and _runs(words):
+        for at in range(1, min(len(words), MOST_LAYERS)):
             yield tuple(words[at:])
 
 
 def texts_of_shells(words: Sequence[Word]) -> Iterator[str | None]:
     """Yield what a command gives to a shell as text; None where that is only known when it runs."""
+    if len(words) >= MOST_LAYERS and any(_base(word) in RUNNERS | SHELLS for word in words[1:]) and _runs(words):
+        yield None
     for one in layers(words):
         name = _base(one[0]) if one and one[0].literal else ""
         if name in SHELLS or name in {"su", "script", "flock", "watch", "runuser", "trap", "parallel", "busybox"}:
@@ -151,6 +155,10 @@ def texts_of_shells(words: Sequence[Word]) -> Iterator[str | None]:
             whole = one[1:]
             yield " ".join(word.text for word in whole) if all(word.literal for word in whole) else None
             yield from (word.text for word in whole if word.literal and " " in word.text)
+
+
+def _runs(words: Sequence[Word]) -> bool:
+    return words[0].literal and _base(words[0]) in RUNNERS | SHELLS
 
 
 def _base(word: Word) -> str:

@@ -20,7 +20,7 @@ from nbagent.tools.paths import locate
 
 _COUNT = r"[-+]?\d+"
 _ANY = r".*"
-_MOST_FOLDERS = 8
+_MOST_FOLDERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +144,10 @@ class Looks:
         self.moves = True
         words = part.words
         if len(words) != 2 or not words[1].literal or words[1].text == "-" or len(self.folders) > _MOST_FOLDERS:
-            self.folders.append(Path(os.sep, "nowhere"))
+            self.folders = list(dict.fromkeys([*self.folders, Path(os.sep, "nowhere")]))
             return
-        self.folders += [Path(os.path.join(folder, words[1].text)) for folder in self.folders]  # noqa: PTH118
+        there = [Path(os.path.join(folder, words[1].text)) for folder in self.folders]  # noqa: PTH118
+        self.folders = list(dict.fromkeys([*self.folders, *there]))
 
     def _fits(self, shape: _Shape, words: Sequence[Word], *, fed: bool, revisions: bool) -> bool:
         named: list[str] = []
