@@ -5,19 +5,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from nbagent.app.answer import Answer
     from nbagent.app.hooks import hook, unhook
+    from nbagent.core.agents import AgentSpec
     from nbagent.core.tools import Kind, Result, Tool, tool
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "Kind", "Result", "Tool", "hook", "load_ipython_extension", "mcp_server", "register", "tool", "unhook",
-           "unload_ipython_extension"]  # fmt: skip
+__all__ = ["AgentSpec", "Answer", "Kind", "Result", "Tool", "hook", "load_ipython_extension", "mcp_server", "register",
+           "tool", "unhook", "unload_ipython_extension"]  # fmt: skip
 
-_HOMES = {"Answer": "nbagent.app.answer", "Kind": "nbagent.core.tools", "Result": "nbagent.core.tools",
-          "Tool": "nbagent.core.tools", "tool": "nbagent.core.tools",
+Registered = TypeVar("Registered", "Tool", "AgentSpec")
+
+_HOMES = {"AgentSpec": "nbagent.core.agents", "Answer": "nbagent.app.answer", "Kind": "nbagent.core.tools",
+          "Result": "nbagent.core.tools", "Tool": "nbagent.core.tools", "tool": "nbagent.core.tools",
           "hook": "nbagent.app.hooks", "unhook": "nbagent.app.hooks"}  # fmt: skip
 
 
@@ -33,16 +36,21 @@ def __dir__() -> list[str]:
     return sorted([*__all__, "__version__"])
 
 
-def register(tool: Tool) -> Tool:
-    """Offer `tool` to the agent in this kernel, from the next session on; a tool of the same name is replaced.
+def register(tool: Registered) -> Registered:
+    """Offer a tool to the agent in this kernel, from the next session on, or a kind of subagent, from the next run on.
 
-    Raises `ConfigError` where nbagent is not loaded. Returns the tool, so that it can be used as a decorator.
+    One of the same name is replaced. Raises `ConfigError` where nbagent is not loaded. Returns what it was given, so that
+    it can be used as a decorator.
     """
     from IPython.core.getipython import get_ipython
 
     from nbagent.app.extension import current
+    from nbagent.core.agents import AgentSpec
 
     extension = current(get_ipython())
+    if isinstance(tool, AgentSpec):
+        extension.agents[tool.name] = tool
+        return tool
     extension.tools = [other for other in extension.tools if other.name != tool.name] + [tool]
     return tool
 

@@ -49,6 +49,7 @@ class Settings:
     budget_tokens: int | None = None
     timeout: float | None = None
     cell_timeout: float | None = 600.0
+    agent_depth: int = 1
     base_url: str = ""
     system_append: str = ""
     rerun: str = "replay"
@@ -82,7 +83,7 @@ def is_wider(mode: Mode, other: Mode) -> bool:
 
 _TYPES: dict[str, type] = {
     "model": str, "preset": str, "rerun": str, "stale": str, "base_url": str, "system_append": str, "mode": Mode,
-    "max_turns": int, "budget_tokens": int, "budget": float, "timeout": float, "cell_timeout": float,
+    "max_turns": int, "budget_tokens": int, "agent_depth": int, "budget": float, "timeout": float, "cell_timeout": float,
 }  # fmt: skip
 _RULES = ("allow", "ask", "deny")
 NAMES = tuple(f.name for f in fields(Settings) if f.name not in {"ignored", "files"})

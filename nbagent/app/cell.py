@@ -10,8 +10,10 @@ import difflib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
+from nbagent.app.agents import Errand, Team
 from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.consent import before_run, consented
 from nbagent.app.conversation import Conversation
@@ -58,9 +60,12 @@ Compose = Callable[[Notebook | None, str], Awaitable[tuple[str, str]]]
 """Makes the prompt of a run where it takes place, of the person's words: what people read, and what the model is told more."""
 
 
-async def run_agent_cell(extension: Extension, line: str, body: str, compose: Compose | None = None) -> Answer:
+async def run_agent_cell(
+    extension: Extension, line: str, body: str, compose: Compose | None = None, *, errand: Errand | None = None
+) -> Answer:
     """Run what the person wrote and return the answer; `compose` may make a prompt of it, of the notebook that is there.
 
+    An `errand` is done by a subagent, beside the conversation.
     Raises ConfigError for what they must change first, RunFailed where the run could not finish, and what `compose` does.
     """
     options, first = parse(line)
@@ -90,9 +95,12 @@ async def run_agent_cell(extension: Extension, line: str, body: str, compose: Co
             place.notebook = place.notebook or extension.file
             try:
                 prompt, more = (prompt, "") if compose is None else await compose(place.notebook, prompt)
-                asked = Asked.of(f"{prompt}\n{more}".strip(), given, settings.mode, again=compose is not None)
+                anew = compose is not None or errand is not None
+                asked = Asked.of(f"{prompt}\n{more}".strip(), given, settings.mode, again=anew)
                 if (shown := await offer(extension, place, settings, asked)) is None:
-                    ended = await _kept_run(extension, settings, place, prompt, asked, more=more, stop=stop, new=new)
+                    ended = await _kept_run(
+                        extension, settings, place, prompt, asked, errand, more=more, stop=stop, new=new
+                    )
                 else:
                     ended, extension.answer = shown.ended, _shown_answer(shown)
                 if place.patient:
@@ -126,6 +134,7 @@ async def _kept_run(
     place: Place,
     prompt: str,
     asked: Asked,
+    errand: Errand | None,
     *,
     more: str,
     stop: Stop,
@@ -136,7 +145,7 @@ async def _kept_run(
     place.view = keeper.view
     settings = await consented(extension, settings, place)
     with extension.undo.recording(prompt, place.notebook, keeper.kernel, place.document) as record:
-        ended = await _run(extension, settings, place, prompt, keeper, record, more=more, stop=stop, new=new)
+        ended = await _run(extension, settings, place, prompt, keeper, record, errand, more=more, stop=stop, new=new)
     await keeper.end(ended)
     return ended
 
@@ -148,6 +157,7 @@ async def _run(
     prompt: str,
     keeper: Keeper,
     record: Recording,
+    errand: Errand | None,
     *,
     more: str,
     stop: Stop,
@@ -155,8 +165,9 @@ async def _run(
 ) -> RunEnded:
     watched = extension.hooks.watch(record.notebook, place.view.show)
     foreign = await tools_of_run(extension, place, new=new)
-    make = _tools(extension, watched, None if place.patient else settings.cell_timeout, foreign)
-    conversation = _conversation(extension, settings, make, place, new=new)
+    team = Team(extension, settings, place)
+    make = _tools(extension, watched, None if place.patient else settings.cell_timeout, [*foreign, *team.tools])
+    conversation = _conversation(extension, settings, make, place, new=new, beside=errand is not None)
     keeper.begin(conversation)
     gate, ledger = settings.policy(conversation.kept), Ledger()
     allowed, said = extension.refusals.begin()
@@ -164,10 +175,10 @@ async def _run(
         said = [*said, *filter(None, [await gone_with(place.notebook, extension.shell)])]
     for rule in allowed:
         gate.keep(rule)
-    made = make(conversation.results, conversation.seen, ledger, record.kernel)
+    wrapped = partial(_toolset, make, ledger, keeper, record, [*extension.tools, *foreign])
     agent = Agent(
-        model=_model(settings),
-        tools=_toolset(made, keeper, record, conversation, [*extension.tools, *foreign]),
+        model=_model(settings) if errand is None else errand.model(prompt),
+        tools=wrapped(conversation.results, conversation.seen),
         gate=gate,
         approver=place.approver,
         limits=settings.limits(),
@@ -178,14 +189,15 @@ async def _run(
         agent,
         conversation.session,
         transcript=conversation.store.path,
-        document=place.document,
+        document=place.document if errand is None else f"{place.document} errands",
         notebook=watched,
         new=new,
         named=lambda name: _model(replace(settings, model=name)),
     )
+    agent = team.join(agent, gate, conversation, lambda: wrapped(ResultStore(), Seen()).values())
     _tell_of_idle_rules(gate, agent.tools, place)
     untold, known = conversation.telling(), len(conversation.session.transcript)
-    said = [*said, *news_of_run(extension, conversation.session)]
+    said = [*said, *news_of_run(extension, conversation.session), *(team.news(conversation) if errand is None else ())]
     blocks = await conversation.opening("\n\n".join(filter(None, (prompt, more))), place.notebook, settings.mode, said)
     blocks += await extension.mcp.attached(prompt)
     events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=record.run)
@@ -199,10 +211,11 @@ async def _run(
 
 
 def _toolset(
-    tools: list[Tool], keeper: Keeper, record: Recording, conversation: Conversation, own: list[Tool]
+    make: _Make, ledger: Ledger, keeper: Keeper, record: Recording, own: list[Tool], results: ResultStore, seen: Seen
 ) -> Toolset:
     """The tools of a run: what they read and change is taken down, and their long results are cut."""
-    return Toolset(capped(tool, conversation.results) for tool in record.tools(keeper.tools(tools), own))
+    made = make(results, seen, ledger, record.kernel)
+    return Toolset(capped(tool, results) for tool in record.tools(keeper.tools(made), own))
 
 
 def _model(settings: Settings) -> Model:
@@ -270,12 +283,16 @@ def _conversation(
     place: Place,
     *,
     new: bool,
+    beside: bool,
 ) -> Conversation:
     """Go on with this notebook's conversation, or from before this cell's last run; or begin one.
 
-    One begins where it is asked for, where there is none yet, and where the tools are others than it was begun with.
+    One begins where it is asked for, where there is none yet, and where the tools are others than it was begun with. One
+    that is `beside` it is for this run only.
     """
     path = place.notebook.path if place.notebook is not None else ""
+    if beside:
+        return Conversation.begin(settings, make, extension.folder, path)
     found = extension.conversations.get(place.document)
     if found is not None:
         found.rename(path)

@@ -45,6 +45,7 @@ class Conversation:
     memory: NotebookMemory = field(default_factory=NotebookMemory)
     seen: Seen = field(default_factory=Seen)
     told_mode: Mode = Mode.DEFAULT
+    told_agents: tuple[str, ...] = ()
     new_name: str = ""
     began: dict[str, int] = field(default_factory=dict[str, int])
     """Of each cell whose last run here is finished: the first message of that run (see forks.py)."""
@@ -104,9 +105,10 @@ class Conversation:
     def telling(self) -> Callable[[], None]:
         """Return what forgets again that anything was told from here on: a hook may hold the prompt back, with all of it."""
         memory, mode, name = copy.deepcopy(self.memory), self.told_mode, self.new_name
+        agents = self.told_agents
 
         def untold() -> None:
-            self.memory, self.told_mode, self.new_name = memory, mode, name
+            self.memory, self.told_mode, self.new_name, self.told_agents = memory, mode, name, agents
 
         return untold
 

@@ -22,6 +22,7 @@ from nbagent.app.log import LogFile
 from nbagent.app.traits import NbAgent
 from nbagent.app.transform import transform
 from nbagent.config import Settings, load
+from nbagent.core.agents import AgentSpec
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
 from nbagent.core.ports import Approver, Notebook
@@ -52,6 +53,8 @@ class Extension:
         self.number = CellNumber(shell)
         self.timer = CellTimer(shell)
         self.tools: list[Tool] = []
+        self.agents: dict[str, AgentSpec] = {}  # kinds of subagents that cells have made
+        self.errands: list[str] = []  # what subagents answered the person: told with the next prompt
         self.conversations: dict[str, Conversation] = {}
         self.last: Conversation | None = None
         self.answer: Answer | None = None

@@ -167,6 +167,24 @@ def _mcp(extension: Extension, rest: str) -> Said:
     return command(extension, rest)
 
 
+def _explore(extension: Extension, rest: str) -> Said:
+    from nbagent.app.agents import explore
+
+    return explore(extension, rest)
+
+
+def _plan(extension: Extension, rest: str) -> Said:
+    from nbagent.app.agents import planned
+
+    return planned(extension, rest)
+
+
+def _agents(extension: Extension, _: str) -> str:
+    from nbagent.app.agents import listed
+
+    return listed(extension)
+
+
 def _help(_: Extension, __: str) -> str:
     return (
         "%%agent [options]          run a task in this notebook; %%agent? lists the options\n"
@@ -180,6 +198,9 @@ def _help(_: Extension, __: str) -> str:
         "%agent fix [WORDS]         repair the cell that failed last; the repair is shown before it is made\n"
         "%agent history [N]         the runs so far, newest first; with N the record of one\n"
         "%agent export [FILE]       a notebook without agent cells; FILE.md is Markdown, FILE.py a script\n"
+        "%agent explore WORDS       a subagent that only looks finds it out: [quick | medium | very thorough] what to look for\n"
+        "%agent plan WORDS          look and plan first; you see the plan and agree, change it or say what to think over\n"
+        "%agent agents              the kinds of subagents\n"
         "%agent model NAME          opus, sonnet, haiku, or any id of your server\n"
         "%agent mode MODE           " + ", ".join(Mode) + "\n"
         "%agent hooks               the hooks that are asked, and those that wait for your trust\n"
@@ -205,6 +226,9 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "export": _export,
     "hooks": _hooks,
     "mcp": _mcp,
+    "explore": _explore,
+    "plan": _plan,
+    "agents": _agents,
     "model": _model,
     "mode": _mode,
     "rules": _rules,

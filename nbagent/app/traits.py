@@ -19,6 +19,9 @@ class NbAgent(Configurable):
     max_turns = Integer(None, allow_none=True, help="Turns of a run at most.").tag(config=True)
     budget = Float(None, allow_none=True, help="US dollars of a run at most.").tag(config=True)
     budget_tokens = Integer(None, allow_none=True, help="Tokens of a run at most.").tag(config=True)
+    agent_depth = Integer(None, allow_none=True, help="Levels of subagents: 1 (the default) lets none have its own.").tag(
+        config=True
+    )
     timeout = Float(None, allow_none=True, help="Seconds of a run at most.").tag(config=True)
     cell_timeout = Float(None, allow_none=True, help="Seconds of one cell of the agent's at most.").tag(config=True)
     base_url = Unicode("", help="Address of any server that speaks the Messages API.").tag(config=True)

@@ -117,3 +117,13 @@ def thinks_adaptively(model: str) -> bool:
         return False
     found = _GENERATION.search(model)
     return found is None or (int(found[1]), int(found[2] or 0)) >= _FIRST_ADAPTIVE
+
+
+LINES = ("haiku", "sonnet", "opus", "fable")
+"""The lines of Claude models, the smallest first."""
+
+
+def at_most(model: str, line: str) -> str:
+    """Return the short name `line` where `model` is of a larger line of Claude models, else ""."""
+    found = [place for place, name in enumerate(LINES) if is_claude(model) and f"-{name}" in model]
+    return line if found and found[0] > LINES.index(line) else ""

@@ -29,6 +29,9 @@ TOOLS = [
     "glob",
     "grep",
     "shell",
+    "task",
+    "enter_plan",
+    "exit_plan",
     "ask_user",
     "read_result",
 ]

@@ -1,0 +1,252 @@
+"""Subagents and plan mode in a notebook: which kinds there are, what each is made of, and `%agent explore | plan | agents`.
+
+How a subagent runs is in core/subagents.py, what the model calls in tools/task.py and tools/plan.py. Read `Team.join`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from nbagent.app.conversation import Conversation
+from nbagent.config import Settings
+from nbagent.core.agents import AgentSpec
+from nbagent.core.errors import ConfigError, ToolError
+from nbagent.core.hooks import Hooks
+from nbagent.core.messages import Json, clean, plain_text
+from nbagent.core.policy import Mode, Policy
+from nbagent.core.ports import Model
+from nbagent.core.run import Agent
+from nbagent.core.session import Session
+from nbagent.core.shown import visible_plain
+from nbagent.core.subagents import spawn
+from nbagent.core.tools import Call, Tool
+from nbagent.extend.agentfiles import Agents, load_agents, notes_folder
+from nbagent.extend.hooks import HookTable
+from nbagent.extend.hooks_settings import Source, as_subagent, read
+from nbagent.extend.places import Places
+from nbagent.extend.sessions import JsonlStore
+from nbagent.extend.textfiles import read_text
+from nbagent.extend.trust import Trust
+from nbagent.models import open_model
+from nbagent.models.catalog import DEFAULT_MODEL, at_most
+from nbagent.models.scripted import ScriptedModel, call, result_of
+from nbagent.prompt.agents import built_in, system_prompt
+from nbagent.tools import plan, task
+from nbagent.tools.results import clip
+
+if TYPE_CHECKING:
+    from nbagent.app.extension import Extension
+    from nbagent.app.place import Place
+
+EXPLORE_AT_MOST = "opus"
+"""The largest model that Explore inherits, as in Claude Code."""
+_SUBAGENT_MODEL = "CLAUDE_CODE_SUBAGENT_MODEL"
+_TOLD = 4_000
+_NOTES_LINES, _NOTES_BYTES = 200, 25_000
+ASK_WHAT = "Say what to look for: %agent explore [quick | medium | very thorough] where is revenue computed?"
+PLAN_WHAT = "Say what to plan: %agent plan clean the customer table and join it to the orders"
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One task of the person's for a subagent, without the conversation's model: `%agent explore`."""
+
+    agent: str
+    thoroughness: str
+
+    def model(self, words: str) -> Model:
+        """Return what stands in for a model: it makes this one call and answers with what came out."""
+        sent = call(
+            "task",
+            description=" ".join(words.split()[:6])[:60],
+            prompt=words,
+            agent=self.agent,
+            thoroughness=self.thoroughness,
+        )
+
+        def answer(transcript: object) -> str:
+            text = result_of(transcript, "task")  # type: ignore[arg-type]  # the messages of a request
+            return text.rpartition("\n[")[0].strip() or text  # without the line on what it took
+
+        return ScriptedModel([sent, answer], name=self.agent)
+
+
+class Team:
+    """The subagents and the plan mode of one run. Its `tools` are there first; `join` gives them what they work with."""
+
+    def __init__(self, extension: Extension, settings: Settings, place: Place) -> None:
+        self._extension, self._settings, self._place = extension, settings, place
+        self._agent: Agent | None = None
+        self._conversation: Conversation | None = None
+        self._fresh: Callable[[], Iterable[Tool]] = list
+        self._gate = Policy(settings.mode)
+        making = task.Making(self.specs, self._tools, self._model, self._session, self._told, self._hooks)
+        tasks = task.Tasks(making, self._parent, depth=settings.agent_depth)
+        self.planning = plan.Planning(lambda: self, lambda: place.approver.present, self._leave)
+        self.tools: list[Tool] = [task.task_tool(tasks), *plan.tools(self.planning)]
+
+    def join(
+        self, agent: Agent, gate: Policy, conversation: Conversation, fresh: Callable[[], Iterable[Tool]]
+    ) -> Agent:
+        """Return `agent` with subagents. `gate` is the run's own; `fresh` makes its tools anew, for one subagent."""
+        self._agent, self._gate, self._conversation, self._fresh = agent, gate, conversation, fresh
+        return replace(agent, spawn=spawn)
+
+    def news(self, conversation: Conversation) -> list[str]:
+        """Return what to tell the model before its session goes on: kinds that are new to it, plan mode, errands."""
+        specs, built = self.specs(), built_in()
+        said = [task.listing(specs, [*built, *conversation.told_agents])]
+        conversation.told_agents = tuple(name for name in specs if name not in built)
+        if self._settings.mode is Mode.PLAN and conversation.told_mode is not Mode.PLAN:
+            said.append(plan.PLAN_WORDS)
+        errands, self._extension.errands = self._extension.errands, []
+        return [text for text in [*said, *errands] if text]
+
+    # ── the mode ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def mode(self) -> Mode:
+        """The mode in force."""
+        return self._gate.mode
+
+    def change(self, mode: Mode) -> None:
+        """Go on in another mode; the model is told of it by the tool that did it."""
+        self._gate.change(mode)
+        if self._conversation is not None:
+            self._conversation.told_mode = mode
+
+    async def _leave(self, call: Call, text: str) -> str:
+        """Put an agreed plan into the notebook as a Markdown cell, where the agent's next cells go below it."""
+        found = self._agent.tools.get("add_cell") if self._agent is not None else None
+        if found is None or self._place.notebook is None or self._place.notebook.proposes_only:
+            return ""
+        try:
+            result = await found.run(call, found.validate({"source": text, "cell_type": "markdown"}))
+        except ToolError:
+            return ""
+        return f"The plan stands in the notebook: {plain_text(list(result.content))}"
+
+    # ── what a subagent is made of ───────────────────────────────────────────────────────────────────────────────────
+
+    def specs(self) -> Mapping[str, AgentSpec]:
+        """Return the kinds of subagents by name, read anew."""
+        return specs_of(self._extension)
+
+    def _parent(self) -> Model:
+        assert self._agent is not None
+        return self._agent.model if not isinstance(self._agent.model, ScriptedModel) else self._own_model()
+
+    def _own_model(self) -> Model:
+        return self._opened(self._settings.model or DEFAULT_MODEL)
+
+    def _opened(self, name: str) -> Model:
+        return open_model(name, base_url=self._settings.base_url or None)
+
+    def _model(self, spec: AgentSpec, wanted: str, parent: Model) -> Model:
+        """Open a subagent's model: the person's own choice for all, then the call's, the kind's, its parent's."""
+        if wanted.startswith("scripted:"):
+            raise ConfigError("A call can't name a script as its model.")  # it would import a module
+        name = os.environ.get(_SUBAGENT_MODEL, "").strip() or wanted or spec.model
+        if name not in {"", "inherit"}:
+            return self._opened(name)
+        if spec.source == "built-in" and spec.name == "Explore" and (less := at_most(parent.name, EXPLORE_AT_MOST)):
+            return self._opened(less)
+        return parent
+
+    def _tools(self, _: AgentSpec) -> Iterable[Tool]:
+        return self._fresh()
+
+    def _session(self, agent_id: str, spec: AgentSpec, tools: tuple[Json, ...], about: Json) -> tuple[Session, str]:
+        assert self._conversation is not None
+        store = JsonlStore(self._conversation.store.path.with_suffix("") / "agents" / f"{agent_id}.jsonl")
+        about = {"notebook": self._conversation.notebook, **about}
+        return Session(agent_id, system=system_prompt(spec), tools=tools, store=store, about=about), str(store.path)
+
+    async def _told(self, spec: AgentSpec) -> str:
+        """Return where a subagent is, and the notes that its kind keeps."""
+        notebook = self._place.notebook
+        own = f" The agent's own cell is {notebook.own_cell}." if notebook is not None and notebook.own_cell else ""
+        lines = [
+            f"The open notebook is {notebook.path or 'unnamed'}.{own}" if notebook is not None else "",
+            f"The working folder is {self._extension.folder}.",
+            f"The permission mode is {self._gate.mode}.",
+            _notes(self._extension, spec),
+        ]
+        return "\n".join(line for line in lines if line)
+
+    def _hooks(self, spec: AgentSpec) -> Hooks | None:
+        table = self._agent.hooks if self._agent is not None else None
+        if not spec.hooks or not isinstance(table, HookTable):
+            return None
+        groups = {event: list(found) for event, found in spec.hooks.items()}
+        found = read(groups, Source(f"the agent {spec.name}", scope="agent"))
+        return table.within(as_subagent(found.hooks))
+
+
+def files_of(extension: Extension) -> tuple[Places, Agents]:
+    """Return the kinds of subagents in files, read anew; those of a project that widen are there once it is trusted."""
+    places = Places.of(extension.folder, os.environ)
+    return places, load_agents(places, Trust(places.root, places.own / "trust"))
+
+
+def specs_of(extension: Extension) -> dict[str, AgentSpec]:
+    """Return all kinds by name: built in, from files, from code; the later one counts.
+
+    One with the name of a kind that only looks, only looks.
+    """
+    found = built = built_in()
+    for spec in (*files_of(extension)[1].specs.values(), *extension.agents.values()):
+        only_looks = spec.only_looks or (spec.name in built and built[spec.name].only_looks)
+        found = {**found, spec.name: replace(spec, only_looks=only_looks)}
+    return found
+
+
+def _notes(extension: Extension, spec: AgentSpec) -> str:
+    folder = notes_folder(Places.of(extension.folder, os.environ), spec)
+    if folder is None:
+        return ""
+    found = read_text(folder / "MEMORY.md")
+    text = "\n".join(found.text.splitlines()[:_NOTES_LINES])[:_NOTES_BYTES] if found is not None else ""
+    return f"Your own notes are in {folder / 'MEMORY.md'}; add what will help the next time.\n{text}".strip()
+
+
+# ── commands ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def explore(extension: Extension, rest: str) -> str:
+    """Carry out `%agent explore [quick | medium | very thorough] WORDS`: an Explore subagent answers in this cell."""
+    from nbagent.app.cell import run_agent_cell
+
+    thoroughness, words = task.asked_for(rest.strip())
+    if not words.strip():
+        raise ConfigError(ASK_WHAT)
+    answer = await run_agent_cell(extension, words, "", errand=Errand("Explore", thoroughness))
+    said = clip(answer.text, _TOLD)
+    extension.errands.append(f"The person ran `%agent explore {clean(rest)}`. An Explore subagent answered:\n{said}")
+    return ""
+
+
+async def planned(extension: Extension, rest: str) -> str:
+    """Carry out `%agent plan [options] WORDS`: a run that begins in plan mode."""
+    from nbagent.app.cell import run_agent_cell
+
+    if not rest.strip():
+        raise ConfigError(PLAN_WHAT)
+    await run_agent_cell(extension, f"--mode plan {rest}", "")
+    return ""
+
+
+def listed(extension: Extension) -> str:
+    """Carry out `%agent agents`: the kinds of subagents, where they are from, and what is wrong with files."""
+    _, files = files_of(extension)
+    lines: list[str] = []
+    for name, spec in specs_of(extension).items():
+        tools = "only looks" if spec.only_looks else ", ".join(spec.tools) if spec.tools is not None else "all tools"
+        model = spec.model or "inherit"
+        turns = f", {spec.max_turns} turns" if spec.max_turns is not None else ""
+        about = " ".join(spec.description.split())
+        lines.append(f"{name}  ({spec.source}; {tools}; model {model}{turns})\n    {about[:160]}")
+    return visible_plain("\n".join([*lines, *(f"! {problem}" for problem in files.problems)]))
