@@ -225,3 +225,11 @@ def test_what_a_person_reads_names_the_rule_and_the_part(root):
 def test_a_parameter_is_denied_or_asked_about_never_allowed(root):
     assert decided(root, "id", "deny Bash(timeout:5*)").action == "deny"
     assert decided(root, "id", "allow Bash(timeout:5*)").action == "ask"
+
+
+@pytest.mark.parametrize(
+    "command", ["sudo " * 1900 + "x", "env " * 30 + "rm x", "$(" * 3000 + "x", "git log; " * 1000 + "ls", "x" * 20_000]
+)
+def test_what_is_too_long_to_see_through_is_asked_about_even_in_bypass(root, command):
+    assert decided(root, command, "deny Bash(rm *)", Mode.BYPASS).action in {"ask", "deny"}
+    assert decided(root, command, "allow Bash(git *)").action == "ask"

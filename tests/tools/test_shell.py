@@ -312,7 +312,7 @@ def test_a_letter_with_power_makes_nothing_else_of_a_look(workspace, command, pl
     """What is let through consists of known commands only, read by another parser than ours."""
     changed = command[:place] + power + command[place:]
     if only_looks(changed, workspace):
-        assert not set(power) & set("<>()$`*?[]{}\r\0")
+        assert not set(power) & set("<>()$`*?[\r\0")
         for piece in filter(str.strip, re.split(r"[;&|\n]", changed)):
             assert shlex.split(piece)[0] in {
                 "ls",
