@@ -75,10 +75,13 @@ class Errand:
 
 
 class Team:
-    """The subagents and the plan mode of one run. Its `tools` are there first; `join` gives them what they work with."""
+    """The subagents and the plan mode of one run. Its `tools` are there first; `join` gives them what they work with.
 
-    def __init__(self, extension: Extension, settings: Settings, place: Place) -> None:
-        self._extension, self._settings, self._place = extension, settings, place
+    `stands_in`: the run's model is none (an errand's), so subagents that inherit get the one of the settings.
+    """
+
+    def __init__(self, extension: Extension, settings: Settings, place: Place, *, stands_in: bool) -> None:
+        self._extension, self._settings, self._place, self._stands_in = extension, settings, place, stands_in
         self._agent: Agent | None = None
         self._conversation: Conversation | None = None
         self._fresh: Callable[[], Iterable[Tool]] = list
@@ -115,6 +118,8 @@ class Team:
     def change(self, mode: Mode) -> None:
         """Go on in another mode; the model is told of it by the tool that did it."""
         self._gate.change(mode)
+        if self._extension.chosen.get("mode") == Mode.PLAN and mode is not Mode.PLAN:
+            self._extension.choose(mode=str(mode))  # as the person has just chosen it, it holds for the next cells, too
         if self._conversation is not None:
             self._conversation.told_mode = mode
 
@@ -137,10 +142,7 @@ class Team:
 
     def _parent(self) -> Model:
         assert self._agent is not None
-        return self._agent.model if not isinstance(self._agent.model, ScriptedModel) else self._own_model()
-
-    def _own_model(self) -> Model:
-        return self._opened(self._settings.model or DEFAULT_MODEL)
+        return self._opened(self._settings.model or DEFAULT_MODEL) if self._stands_in else self._agent.model
 
     def _opened(self, name: str) -> Model:
         return open_model(name, base_url=self._settings.base_url or None)

@@ -165,7 +165,7 @@ async def _run(
 ) -> RunEnded:
     watched = extension.hooks.watch(record.notebook, place.view.show)
     foreign = await tools_of_run(extension, place, new=new)
-    team = Team(extension, settings, place)
+    team = Team(extension, settings, place, stands_in=errand is not None)
     make = _tools(extension, watched, None if place.patient else settings.cell_timeout, [*foreign, *team.tools])
     conversation = _conversation(extension, settings, make, place, new=new, beside=errand is not None)
     keeper.begin(conversation)

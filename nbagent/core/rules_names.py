@@ -29,7 +29,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "Skill": ("skill",),
     "SlashCommand": ("skill",),
     "AskUserQuestion": ("ask_user",),
-    "ExitPlanMode": ("present_plan", "exit_plan_mode"),
+    "EnterPlanMode": ("enter_plan",),
+    "ExitPlanMode": ("exit_plan",),
     "TodoWrite": ("todo", "todo_write", "write_todos"),
 }
 """Claude Code's name → our tools. Rules for Edit cover writing and cells, rules for Read cover looking for files."""

@@ -148,6 +148,10 @@ TABLE: tuple[Speech, ...] = (
     Speech("move_cell", "NotebookEdit", (Field("cell", "cell_id"),),
            {"notebook_path": _open_notebook, "edit_mode": _mode("move"), "new_source": _mode("")}),
     Speech("ask_user", "AskUserQuestion", (), {"questions": _questions}),
+    Speech("task", "Agent", (Field("description", "description"), Field("prompt", "prompt"),
+                             Field("agent", "subagent_type"), Field("model", "model")),
+           spare=frozenset({"run_in_background", "effort", "name", "isolation", "team_name", "mode"})),
+    Speech("exit_plan", "ExitPlanMode", (Field("plan", "plan"),), spare=frozenset({"allowedPrompts", "planFilePath"})),
 )  # fmt: skip
 """Which of our tools is which of Claude Code's, argument by argument.
 
@@ -162,6 +166,8 @@ _WIDE = frozenset({"Read", "Edit", "LS", "MultiEdit", "NotebookEdit"})
 
 def names(tool: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return our names of a tool and those that Claude Code knows it by; a matcher that fits one of them fits the tool."""
+    if tool == "task":  # it had that name there, and matchers still have it
+        return (tool,), ("Agent", "Task")
     if (speech := _OURS.get(tool)) is not None:
         return (tool,), (speech.theirs,)
     return (tool,), tuple(name for name, ours in NAMES.items() if tool in ours and name not in _WIDE) or (tool,)

@@ -10,11 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbagent.core.payloads import HookEvent, PermissionRequest, PostToolUse, PreToolUse, Where
+from nbagent.core.policy import Policy
 from nbagent.core.tools import Toolset
 from nbagent.extend.hooks_names import TABLE, Place, heard, heard_output, names, told
 from nbagent.extend.hooks_rules import fits, subcommands
 from nbagent.headless.memory import MemoryNotebook
-from nbagent.tools import control, notebook, shell, workspace
+from nbagent.models import open_model
+from nbagent.tools import control, notebook, plan, shell, task, workspace
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.results import ResultStore
 from nbagent.tools.seen import Seen
@@ -77,11 +79,25 @@ def test_a_call_is_told_with_claude_s_name_and_fields_and_whole_paths(tool, give
         assert told_of["nbagent"] == {"tool_name": tool, "tool_input": given}
 
 
+def _none(*_: object) -> None:
+    raise AssertionError("no session begins here")
+
+
+def test_a_matcher_of_claudes_finds_a_subagent_under_its_new_name_and_its_old_one():
+    assert names("task") == (("task",), ("Agent", "Task"))
+    said = say("task", description="d", prompt="p", agent="Explore", model="", thoroughness="quick")
+    assert (said["tool_name"], said["tool_input"]) == (
+        "Agent", {"description": "d", "prompt": "p", "subagent_type": "Explore", "model": ""},
+    )  # fmt: skip
+
+
 def test_every_tool_in_the_table_is_one_of_ours_with_these_arguments(tmp_path):
     book, kernel = MemoryNotebook(), EchoKernel()
     made = Toolset([
         *notebook.tools(book, kernel, timeout=None, seen=Seen(), ledger=Ledger()),
         *workspace.tools(tmp_path, book), *shell.tools(tmp_path), *control.tools(ResultStore()),
+        task.task_tool(task.Tasks(task.Making(dict, list, open_model, _none), lambda: open_model("haiku"))),
+        *plan.tools(plan.Planning(Policy, bool)),
     ])  # fmt: skip
     for speech in TABLE:
         assert {f.ours for f in speech.fields} <= set(made[speech.ours].schema["properties"]), speech.ours
