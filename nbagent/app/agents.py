@@ -26,15 +26,15 @@ from nbagent.core.tools import Call, Tool
 from nbagent.extend.agentfiles import Agents, load_agents, notes_folder
 from nbagent.extend.hooks import HookTable
 from nbagent.extend.hooks_settings import Source, as_subagent, read
+from nbagent.extend.memory import Memory
 from nbagent.extend.places import Places
 from nbagent.extend.sessions import JsonlStore
-from nbagent.extend.textfiles import read_text
 from nbagent.extend.trust import Trust
 from nbagent.models import open_model
 from nbagent.models.catalog import DEFAULT_MODEL, at_most
 from nbagent.models.scripted import ScriptedModel, call, result_of
 from nbagent.prompt.agents import built_in, system_prompt
-from nbagent.tools import plan, task
+from nbagent.tools import plan, remember, task
 from nbagent.tools.results import clip
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ EXPLORE_AT_MOST = "opus"
 """The largest model that Explore inherits, as in Claude Code."""
 _SUBAGENT_MODEL = "CLAUDE_CODE_SUBAGENT_MODEL"
 _TOLD = 4_000
-_NOTES_LINES, _NOTES_BYTES = 200, 25_000
+_NOTE_TOOLS = ("remember", "recall")
 ASK_WHAT = "Say what to look for: %agent explore [quick | medium | very thorough] where is revenue computed?"
 PLAN_WHAT = "Say what to plan: %agent plan clean the customer table and join it to the orders"
 
@@ -158,8 +158,12 @@ class Team:
             return self._opened(less)
         return parent
 
-    def _tools(self, _: AgentSpec) -> Iterable[Tool]:
-        return self._fresh()
+    def _tools(self, spec: AgentSpec) -> Iterable[Tool]:
+        notes = _notes(self._extension, spec)
+        if notes is None:
+            return self._fresh()
+        own = remember.tools(notes)  # in the place of those for the notes of the conversation
+        return [*(tool for tool in self._fresh() if tool.name not in {one.name for one in own}), *own]
 
     def _session(self, agent_id: str, spec: AgentSpec, tools: tuple[Json, ...], about: Json) -> tuple[Session, str]:
         assert self._conversation is not None
@@ -175,7 +179,7 @@ class Team:
             f"The open notebook is {notebook.path or 'unnamed'}.{own}" if notebook is not None else "",
             f"The working folder is {self._extension.folder}.",
             f"The permission mode is {self._gate.mode}.",
-            _notes(self._extension, spec),
+            notes.text() if (notes := _notes(self._extension, spec)) is not None else "",
         ]
         return "\n".join(line for line in lines if line)
 
@@ -202,17 +206,15 @@ def specs_of(extension: Extension) -> dict[str, AgentSpec]:
     found = built = built_in()
     for spec in (*files_of(extension)[1].specs.values(), *extension.agents.values()):
         only_looks = spec.only_looks or (spec.name in built and built[spec.name].only_looks)
-        found = {**found, spec.name: replace(spec, only_looks=only_looks)}
+        tools = (*spec.tools, *_NOTE_TOOLS) if spec.tools is not None and spec.memory else spec.tools
+        found = {**found, spec.name: replace(spec, only_looks=only_looks, tools=tools)}
     return found
 
 
-def _notes(extension: Extension, spec: AgentSpec) -> str:
+def _notes(extension: Extension, spec: AgentSpec) -> Memory | None:
+    """Return the notes that this kind keeps for itself, None where it keeps none."""
     folder = notes_folder(Places.of(extension.folder, os.environ), spec)
-    if folder is None:
-        return ""
-    found = read_text(folder / "MEMORY.md")
-    text = "\n".join(found.text.splitlines()[:_NOTES_LINES])[:_NOTES_BYTES] if found is not None else ""
-    return f"Your own notes are in {folder / 'MEMORY.md'}; add what will help the next time.\n{text}".strip()
+    return None if folder is None else Memory(folder)
 
 
 # ── commands ─────────────────────────────────────────────────────────────────────────────────────────────────────────

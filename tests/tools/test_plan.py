@@ -115,7 +115,7 @@ async def test_the_person_chooses_the_mode_that_it_goes_on_in(choice: str, mode:
 
 
 async def test_only_what_was_there_before_may_come_back_as_all_without_asking():
-    ran, rig = await planned([PLAN], "done", person=Person(True, replies=[ALL]))
+    _, rig = await planned([PLAN], "done", person=Person(True, replies=[ALL]))
     assert rig.gate.mode is Mode.DEFAULT
     turns = ([call("enter_plan")], [PLAN], "done")
     _, rig = await planned(*turns, mode=Mode.BYPASS, person=Person(True, replies=[ALL]))
