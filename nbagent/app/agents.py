@@ -26,9 +26,12 @@ from nbagent.core.tools import Call, Tool
 from nbagent.extend.agentfiles import Agents, load_agents, notes_folder
 from nbagent.extend.hooks import HookTable
 from nbagent.extend.hooks_settings import Source, as_subagent, read
+from nbagent.extend.instructions import Instructions
 from nbagent.extend.memory import Memory
 from nbagent.extend.places import Places
+from nbagent.extend.render import Invocation, Surroundings, render
 from nbagent.extend.sessions import JsonlStore
+from nbagent.extend.shelf import Shelf
 from nbagent.extend.trust import Trust
 from nbagent.models import open_model
 from nbagent.models.catalog import DEFAULT_MODEL, at_most
@@ -87,9 +90,9 @@ class Team:
         self._fresh: Callable[[], Iterable[Tool]] = list
         self._gate = Policy(settings.mode)
         making = task.Making(self.specs, self._tools, self._model, self._session, self._told, self._hooks)
-        tasks = task.Tasks(making, self._parent, depth=settings.agent_depth)
+        self._tasks = task.Tasks(making, self._parent, depth=settings.agent_depth)
         self.planning = plan.Planning(lambda: self, lambda: place.approver.present, self._leave)
-        self.tools: list[Tool] = [task.task_tool(tasks), *plan.tools(self.planning)]
+        self.tools: list[Tool] = [task.task_tool(self._tasks), *plan.tools(self.planning)]
 
     def join(
         self, agent: Agent, gate: Policy, conversation: Conversation, fresh: Callable[[], Iterable[Tool]]
@@ -107,6 +110,14 @@ class Team:
             said.append(plan.PLAN_WORDS)
         errands, self._extension.errands = self._extension.errands, []
         return [text for text in [*said, *errands] if text]
+
+    async def fork(self, one: Invocation, call: Call) -> str:
+        """Run a skill that wants a context of its own and return what came out; raises `ToolError`, `Interrupted`."""
+        agent, title = one.agent or task.GENERAL, f"skill {one.skill}"
+        result = await self._tasks.run(call, one.text, agent, title, one.model, "medium")
+        if result.is_error:
+            raise ToolError(plain_text(list(result.content)))
+        return plain_text(list(result.content))
 
     # ── the mode ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -151,7 +162,7 @@ class Team:
         """Open a subagent's model: the person's own choice for all, then the call's, the kind's, its parent's."""
         if wanted.startswith("scripted:"):
             raise ConfigError("A call can't name a script as its model.")  # it would import a module
-        name = os.environ.get(_SUBAGENT_MODEL, "").strip() or wanted or spec.model
+        name = (os.environ.get(_SUBAGENT_MODEL, "").strip() or wanted or spec.model).removesuffix("[1m]")
         if name not in {"", "inherit"}:
             return self._opened(name)
         if spec.source == "built-in" and spec.name == "Explore" and (less := at_most(parent.name, EXPLORE_AT_MOST)):
@@ -172,16 +183,21 @@ class Team:
         return Session(agent_id, system=system_prompt(spec), tools=tools, store=store, about=about), str(store.path)
 
     async def _told(self, spec: AgentSpec) -> str:
-        """Return where a subagent is, and the notes that its kind keeps."""
+        """Return where a subagent is, the instructions of the project, and the notes and skills of its kind."""
         notebook = self._place.notebook
         own = f" The agent's own cell is {notebook.own_cell}." if notebook is not None and notebook.own_cell else ""
+        places, trust = _places(self._extension)
+        notes = _notes(self._extension, spec)
         lines = [
             f"The open notebook is {notebook.path or 'unnamed'}.{own}" if notebook is not None else "",
             f"The working folder is {self._extension.folder}.",
             f"The permission mode is {self._gate.mode}.",
-            notes.text() if (notes := _notes(self._extension, spec)) is not None else "",
         ]
-        return "\n".join(line for line in lines if line)
+        place = "\n".join(line for line in lines if line)
+        told = Instructions(places, trust).start().text if spec.with_instructions else ""
+        skills = await _skills(places, trust, spec)
+        parts = (place, told, notes.text() if notes is not None else "", *skills)
+        return "\n\n".join(part for part in parts if part)
 
     def _hooks(self, spec: AgentSpec) -> Hooks | None:
         table = self._agent.hooks if self._agent is not None else None
@@ -194,8 +210,13 @@ class Team:
 
 def files_of(extension: Extension) -> tuple[Places, Agents]:
     """Return the kinds of subagents in files, read anew; those of a project that widen are there once it is trusted."""
+    places, trust = _places(extension)
+    return places, load_agents(places, trust)
+
+
+def _places(extension: Extension) -> tuple[Places, Trust]:
     places = Places.of(extension.folder, os.environ)
-    return places, load_agents(places, Trust(places.root, places.own / "trust"))
+    return places, Trust(places.root, places.own / "trust")
 
 
 def specs_of(extension: Extension) -> dict[str, AgentSpec]:
@@ -215,6 +236,22 @@ def _notes(extension: Extension, spec: AgentSpec) -> Memory | None:
     """Return the notes that this kind keeps for itself, None where it keeps none."""
     folder = notes_folder(Places.of(extension.folder, os.environ), spec)
     return None if folder is None else Memory(folder)
+
+
+async def _skills(places: Places, trust: Trust, spec: AgentSpec) -> list[str]:
+    """Return the texts of the skills that this kind begins with; one that would run commands is left out, and says so."""
+    if not spec.skills:
+        return []
+    shelf = Shelf(places, trust)
+    shelf.load()
+    texts: list[str] = []
+    for name in spec.skills:
+        try:
+            one = await render(shelf.for_model(name), "", Surroundings(places.root))
+            texts.append(f"The skill {name}:\n{one.text}")
+        except ToolError as error:
+            texts.append(f"The skill {name} can't be loaded: {error}.")
+    return texts
 
 
 # ── commands ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -253,4 +290,18 @@ def listed(extension: Extension) -> str:
         turns = f", {spec.max_turns} turns" if spec.max_turns is not None else ""
         about = " ".join(spec.description.split())
         lines.append(f"{name}  ({spec.source}; {tools}; model {model}{turns})\n    {about[:160]}")
+        if unused := _unused(spec):
+            lines.append(f"    not used here: {', '.join(unused)}")
     return visible_plain("\n".join([*lines, *(f"! {problem}" for problem in files.problems)]))
+
+
+def _unused(spec: AgentSpec) -> list[str]:
+    """Return which fields of a kind have no effect here, under Claude Code's names."""
+    fields = {
+        "mcpServers with a configuration": any(config is not None for config in spec.mcp_servers.values()),
+        "background": spec.background,
+        "effort": bool(spec.effort),
+        "isolation (it can't be called)": bool(spec.isolation),
+        "initialPrompt": bool(spec.initial_prompt),
+    }
+    return [name for name, there in fields.items() if there]

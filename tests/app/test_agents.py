@@ -16,9 +16,9 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.place import Place, View
 from nbagent.config import Settings
-from nbagent.core.agents import AgentSpec
+from nbagent.core.agents import AgentSpec, Child
 from nbagent.core.errors import ConfigError, ToolError
-from nbagent.core.events import CallEnded, Event
+from nbagent.core.events import CallEnded, Event, Reason, RunEnded, State
 from nbagent.core.loop import run
 from nbagent.core.messages import text_block
 from nbagent.core.policy import Mode, Policy
@@ -26,6 +26,7 @@ from nbagent.core.run import Agent
 from nbagent.core.tools import Call, Toolset
 from nbagent.extend.agentfiles import notes_folder
 from nbagent.extend.places import Places
+from nbagent.extend.render import Invocation
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.models import open_model
 from nbagent.models.catalog import at_most
@@ -34,6 +35,7 @@ from nbagent.tools import notebook as notebook_tools
 from nbagent.tools.plan import EDITS
 from nbagent.tools.task import asked_for
 from tests.core.rig import Person
+from tests.support.turns import at_once
 from tests.tools.desk import EchoKernel
 
 SCRIPTS = "-m scripted:tests.app.agent_scripts"
@@ -269,6 +271,44 @@ async def test_a_subagent_is_told_the_notes_of_its_kind(extension):
     team = Desk(extension).team
     assert "dates are US style" in await team._told(spec)
     assert [tool.name for tool in team._tools(spec)][-2:] == ["remember", "recall"]
+
+
+async def test_a_subagent_is_told_the_instructions_of_the_project_unless_its_kind_goes_without(extension):
+    (extension.folder / "CLAUDE.md").write_text("Amounts are in cents.\n")
+    team = Desk(extension).team
+    assert "Amounts are in cents." in await team._told(AgentSpec("a", "d"))
+    assert "Amounts are in cents." not in await team._told(specs_of(extension)["Explore"])
+
+
+async def test_a_subagent_begins_with_the_skills_of_its_kind_and_runs_none_of_their_commands(extension):
+    for name, body in (("units", "Use metres."), ("runs", "!`touch /tmp/never`")):
+        path = extension.folder.parent / ".claude" / "skills" / name / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"---\nname: {name}\ndescription: d\n---\n{body}\n")
+    told = await Desk(extension).team._told(AgentSpec("a", "d", skills=("units", "runs", "no-such")))
+    assert "Use metres." in told
+    assert "The skill runs can't be loaded" in told
+    assert "The skill no-such can't be loaded" in told
+
+
+async def test_a_skill_in_a_context_of_its_own_is_a_subagent_of_its_call(extension):
+    agent_file(extension.folder.parent, "reviewer", "model: haiku\n")
+    desk = Desk(extension)
+
+    async def ended(child: Child) -> RunEnded:
+        said = [block["text"] for block in child.blocks]
+        text = f"{child.spec.name} {child.model.name} {child.title}: {said[-1].splitlines()[0]}"
+        return RunEnded(state=State.DONE, turn=1, at=0.0, reason=Reason.END_TURN, sentence="", next_step="", text=text,
+                        turns=1)  # fmt: skip
+
+    one = Invocation("deploy", "do it", fork=True, agent="reviewer", model="opus")
+    said = await desk.team.fork(one, Call("c", lambda _: None, at_once, spawn=ended))
+    assert said.startswith("reviewer claude-opus-5-5 skill deploy: do it")
+
+
+def test_what_of_a_kind_has_no_effect_here_is_said(extension):
+    extension.agents["far"] = AgentSpec("far", "d", effort="high", mcp_servers={"s": {"command": "x"}})
+    assert "not used here: mcpServers with a configuration, effort" in listed(extension)
 
 
 async def test_a_kind_that_wants_a_copy_of_the_project_is_refused_rather_than_run_here(extension):
