@@ -135,6 +135,8 @@ async def _one(
         return
     async with AsyncExitStack() as held:
         waited = not item.ready.tool.beside and await held.enter_async_context(run.changing.through(run))
+        if run.stop.asked or run.ending:
+            return
         if (ran_code or waited) and edited is None and (why := await _forbidden(run, item, decide)):
             yield settle(run, item.block, Status.DENIED, why)
             return

@@ -153,6 +153,8 @@ async def _carry_out(
 async def _alone(run: Run, ready: Ready, block: Block) -> AsyncGenerator[Event]:
     """Run one call while no subagent beside this run changes anything; after a wait it is decided anew."""
     async with run.changing.through(run) as waited:
+        if run.stop.asked or run.ending:
+            return
         said = await _decided(run, ready) if waited else ""
         if not isinstance(said, str) and said[1].action != "allow":
             said = f"After what another subagent did meanwhile, this is not allowed as it was ({said[1].rule}), so it did not run. Look, then send it again."

@@ -10,7 +10,7 @@ from nbagent.core.agents import AgentSpec
 from nbagent.core.errors import ConfigError
 from nbagent.core.hooks import Verdict
 from nbagent.core.narrowing import MODES, Narrowed, chosen
-from nbagent.core.policy import Hooked, Mode, Policy
+from nbagent.core.policy import TABLE, Hooked, Mode, Policy
 from nbagent.core.rules import Rule
 from nbagent.core.tools import Call, Kind, Tool, tool
 
@@ -64,6 +64,16 @@ async def test_a_kind_that_only_looks_does_nothing_else_whatever_hooks_say(gate,
     looks = AgentSpec("x", "d", tools=spec.tools, permission_mode=spec.permission_mode, only_looks=True)
     decision = await Hooked(Narrowed(gate, looks), said, answered).decide(tool, what)
     assert decision.action == "deny" or decision.kind is Kind.READ
+
+
+@given(specs, tools, inputs, st.lists(rules, max_size=4), verdicts, verdicts)
+async def test_a_kind_in_plan_mode_is_held_to_it_whatever_rules_and_hooks_say(
+    spec, tool, what, given_rules, said, answered
+):
+    plan = AgentSpec("x", "d", tools=spec.tools, disallowed_tools=spec.disallowed_tools, permission_mode="plan")
+    gate = Narrowed(Policy(Mode.DEFAULT, tuple(given_rules)), plan)
+    decision = await Hooked(gate, said, answered).decide(tool, what)
+    assert _RANK[decision.action] == 0 or TABLE[decision.kind][Mode.PLAN] != "deny"
 
 
 def narrowed(parent: Mode, wanted: str) -> Mode:

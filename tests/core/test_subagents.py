@@ -121,6 +121,7 @@ async def test_a_subagent_has_a_session_of_its_own_with_its_own_prompt_tools_and
 
 
 async def test_several_tasks_of_one_reply_run_side_by_side():
+    """Seed: "Task Tool: parallel task execution"."""
     met = asyncio.Barrier(2)
 
     async def meet(call, what: str = "") -> str:
@@ -194,6 +195,30 @@ async def test_approvals_of_a_subagent_go_to_the_person_with_its_name():
     assert team.ran == ["change x = 1"]
 
 
+async def test_a_change_that_waited_for_another_subagents_is_decided_anew():
+    """What was allowed when it was decided may be another thing after what ran meanwhile."""
+    first, second = asyncio.Event(), []
+
+    async def slow(call, what: str) -> str:
+        """Change something while the other waits."""
+        if what == "1":
+            await first.wait()
+        return what
+
+    def kind(given: dict) -> Kind:
+        second.append(given["what"])
+        if given["what"] == "2" and second.count("2") == 1:
+            asyncio.get_running_loop().call_soon(first.set)
+        return Kind.PROTECTED if second.count("2") > 1 and given["what"] == "2" else Kind.RUN_CELL
+
+    team = Team([[call("slow", what="1")], "one"], [[call("slow", what="2")], "two"])
+    team.base = Toolset([*team.base.values(), tool(kind=kind)(slow)])
+    ran = await team.play([task("a"), task("b")], "done", mode=Mode.BYPASS)
+    ends = {str(e.content): e.status for e in nested(ran, CallEnded)}
+    assert sorted(map(str, ends.values())) == ["denied", "ok"]
+    assert any("another subagent" in text for text in ends)
+
+
 async def test_a_bare_deny_of_a_subagents_call_ends_the_run():
     team = Team([[call("change", what="x")]])
     ran = await team.play([task("a")], person=Person(False))
@@ -217,6 +242,7 @@ async def test_where_nobody_is_there_a_subagent_is_denied_like_its_parent():
 
 
 async def test_a_kind_that_only_looks_changes_nothing_even_in_bypass():
+    """Seed: "Explore Subagent: read-only", "Plan Subagent: read-only"."""
     team = Team([[call("change", what="x")], "no"])
     await team.play(task("a", agent="Explore"), "done", mode=Mode.BYPASS)
     assert team.ran == []
@@ -232,6 +258,7 @@ async def test_a_parent_in_plan_mode_has_children_in_plan_mode():
 
 
 async def test_max_turns_is_per_task_and_the_subagent_says_what_is_done_and_left():
+    """Seed: "Setting max_turns per task type"; "check the final stop_reason and implement a fallback path"."""
     team = Team([[call("look", what="a")], "done: a. left: b"])
     ran = await team.play(task("a", agent="short"), "done")
     text = ran.result_texts()[0]
@@ -252,6 +279,7 @@ async def test_a_summary_at_the_limit_runs_no_call():
 
 @pytest.mark.parametrize(("how", "turns"), [("quick", 5), ("medium", 25), ("very thorough", 50)])
 async def test_the_limit_of_turns_follows_the_thoroughness(how: str, turns: int):
+    """Seed: the table of max_turns: a lookup 5, research 20 to 30, autonomous 50."""
     team = Team(["ok"])
     ran = await team.play(task("a", thoroughness=how), "done")
     assert nested(ran, RunStarted)[0].max_turns == turns
@@ -272,6 +300,7 @@ async def test_an_unknown_kind_is_answered_with_those_that_there_are():
 
 
 async def test_a_subagent_has_no_subagents_unless_the_depth_allows_it():
+    """Seed: "depth=1 sub-agents"."""
     team = Team([[task("deeper")], "no"])
     ran = await team.play(task("a"), "done")
     assert "There is no tool 'task'" in str(next(iter(team.sessions.values())).transcript[2])
