@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbagent.core.agents import AgentSpec
@@ -14,6 +14,7 @@ from nbagent.core.policy import TABLE, Hooked, Mode, Policy
 from nbagent.core.rules import Rule
 from nbagent.core.tools import Call, Kind, Tool, tool
 
+FEWER = settings(max_examples=60 * settings.default.max_examples // 100)
 _RANK = {"deny": 0, "ask": 1, "allow": 2}
 
 
@@ -48,6 +49,7 @@ specs = st.builds(
 verdicts = st.builds(Verdict, decision=st.sampled_from(["", "allow", "ask", "deny"]), reasons=st.just(("h",)))
 
 
+@FEWER
 @given(gates, st.lists(specs, min_size=1, max_size=3), tools, inputs, verdicts, verdicts)
 async def test_no_kind_of_subagent_may_do_what_its_parent_may_not(gate, chain, tool, what, said, answered):
     """Whatever rules, modes, kinds (also one below the other) and hooks say."""
@@ -59,6 +61,7 @@ async def test_no_kind_of_subagent_may_do_what_its_parent_may_not(gate, chain, t
         parent = child
 
 
+@FEWER
 @given(gates, specs, tools, inputs, verdicts, verdicts)
 async def test_a_kind_that_only_looks_does_nothing_else_whatever_hooks_say(gate, spec, tool, what, said, answered):
     looks = AgentSpec("x", "d", tools=spec.tools, permission_mode=spec.permission_mode, only_looks=True)
@@ -66,6 +69,7 @@ async def test_a_kind_that_only_looks_does_nothing_else_whatever_hooks_say(gate,
     assert decision.action == "deny" or decision.kind is Kind.READ
 
 
+@FEWER
 @given(specs, tools, inputs, st.lists(rules, max_size=4), verdicts, verdicts)
 async def test_a_kind_in_plan_mode_is_held_to_it_whatever_rules_and_hooks_say(
     spec, tool, what, given_rules, said, answered
