@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 
 from nbagent.core.endings import Ending
-from nbagent.core.errors import Interrupted, ToolError
+from nbagent.core.errors import CutOff, Interrupted, ToolError
 from nbagent.core.events import CallEnded, CallProgress, CallStarted, Event, Reason, Status
 from nbagent.core.messages import Block, Json, text_block
 from nbagent.core.ports import Preview, Question
@@ -106,10 +106,11 @@ async def _one(run: Run, ready: Ready, reports: asyncio.Queue[Event]) -> None:
         else:
             status, result = Status.INTERRUPTED, _interrupted(stopped.output)
             run.ending = Ending(Reason.INTERRUPTED)
-    except asyncio.CancelledError:
-        status, result, cancelled = Status.INTERRUPTED, _interrupted(""), True
+    except asyncio.CancelledError as stopped:
+        output = stopped.output if isinstance(stopped, CutOff) else ""
+        status, result, cancelled = Status.INTERRUPTED, _interrupted(output), True
         if await run.stop.spared() and not run.stop.asked:
-            status, result, cancelled = Status.ERROR, _interrupted("", _SPARED), False
+            status, result, cancelled = Status.ERROR, _interrupted(output, _SPARED), False
     except (KeyboardInterrupt, SystemExit) as stopped:  # must not reach the event loop: it would end the kernel
         status, result = Status.INTERRUPTED, _interrupted(repr(stopped))
         run.ending = Ending(Reason.INTERRUPTED)

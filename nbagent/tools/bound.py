@@ -8,11 +8,12 @@ Read `Bound.decide`, `Bound.checked`, then `Bound.execute`.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from nbagent.core.errors import Interrupted, NotebookError, ToolError
+from nbagent.core.errors import CutOff, Interrupted, NotebookError, ToolError
 from nbagent.core.messages import Json, plain_text
 from nbagent.core.ports import Anchor, Cell, CellType, Kernel, Notebook, Output, Ran
 from nbagent.core.tools import Call, Kind, Result
@@ -28,13 +29,21 @@ AGENT_CELL = "it starts with %%agent, and an agent can't run another agent's cel
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A run of one cell: `ran` is None where it was interrupted; `lost` says what the notebook did not take."""
+    """A run of one cell: `ran` is None where it was interrupted; `lost` says what the notebook did not take.
+
+    `cancelled`: the interrupt has cancelled the call's task, and raising `stopped` hands that on.
+    """
 
     ran: Ran | None
     outputs: tuple[Output, ...]
     seconds: float
     lost: str = ""
     said: str = ""
+    cancelled: bool = False
+
+    def stopped(self, output: str) -> Interrupted | CutOff:
+        """Return what to raise where the run was interrupted; `output` is told of the call so far."""
+        return CutOff(output) if self.cancelled else Interrupted(output)
 
 
 class Bound:
@@ -208,28 +217,33 @@ class Bound:
     async def execute(self, cell: Cell, source: str, did: str, verb: str) -> Result:
         """Run `source` as `cell` and return its result.
 
-        `did` begins the sentence for the model, `verb` the summary for people. Raises `Interrupted` with the output.
+        `did` begins the sentence for the model, `verb` the summary for people. Raises `Done.stopped` with the output.
         """
         if starts_agent(source):
             raise ToolError(f"{did}, but it was not run: {AGENT_CELL}")
         done = await self.run(cell, source)
         if done.ran is None:
-            raise Interrupted(done.said or (plain_text(output_blocks(done.outputs)) if done.outputs else ""))
+            raise done.stopped(done.said or (plain_text(output_blocks(done.outputs)) if done.outputs else ""))
         blocks = output_blocks(done.outputs or done.ran.outputs)
         return ran_result(cell.id, f"{did} and ran", verb, done.ran, blocks, done.lost)
 
     async def run(self, cell: Cell, source: str) -> Done:
-        """Run `source` as `cell`; the cell gets the outputs as they come and is idle again whatever happens."""
+        """Run `source` as `cell`; the cell gets the outputs as they come and is idle again whatever happens.
+
+        A cancellation is not raised here but in what is returned: the caller raises it with all that the call has done.
+        """
         current = (await self.notebook.set_metadata(cell.id, said)) if (said := marks.fresh(cell)) else cell
         sink = await self.notebook.begin_run(cell.id)
         began = time.monotonic()
         ran: Ran | None = None
-        said_so_far, lost = "", ""
+        said_so_far, lost, cancelled = "", "", False
         outputs: tuple[Output, ...] = ()
         try:
             ran = await self.kernel.run(source, emit=sink.emit, timeout=self.timeout)
         except Interrupted as interrupt:
             said_so_far = interrupt.output
+        except asyncio.CancelledError:
+            cancelled = True
         finally:
             seconds = ran.seconds if ran else time.monotonic() - began
             self._ran(replace(current, source=source, number=ran.number if ran else None), ran, seconds)
@@ -237,7 +251,7 @@ class Bound:
                 outputs = await sink.end(ran.number if ran else None)
             except NotebookError as error:  # the run itself counts, and a cancellation must not be covered by this
                 lost = f"The outputs did not reach the notebook: {error}"
-        return Done(ran, outputs, seconds, lost, said_so_far)
+        return Done(ran, outputs, seconds, lost, said_so_far, cancelled)
 
     def _ran(self, cell: Cell, ran: Ran | None, seconds: float) -> None:
         ended: Literal["ok", "error", "timeout", "interrupted"] = ran.status if ran else "interrupted"

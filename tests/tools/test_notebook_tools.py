@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbagent.core.errors import Interrupted, NotebookError, ToolError
+from nbagent.core.errors import CutOff, Interrupted, NotebookError, ToolError
 from nbagent.core.messages import plain_text
 from nbagent.core.tools import Kind
 from nbagent.headless.memory import MemoryNotebook
@@ -127,14 +127,25 @@ async def test_an_interrupt_ends_the_cell_and_carries_its_output(desk):
     assert desk.notebook.cells_[3]["outputs"][0]["text"] == "half\n"
 
 
-async def test_a_cancelled_call_leaves_no_cell_running(desk):
+async def test_a_cancelled_call_leaves_no_cell_running_and_carries_its_output(desk):
     desk.kernel.answers["forever"] = started = asyncio.Event()
-    task = asyncio.ensure_future(desk.call("add_cell", source="forever"))
+    said = []
+
+    async def call():
+        try:
+            await desk.call("add_cell", source="forever")
+        except CutOff as cut:
+            said.append(cut.output)
+            raise
+
+    task = asyncio.ensure_future(call())
     await asyncio.wait_for(started.wait(), 5)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert task.cancelled()
     assert desk.notebook.running == set()
+    assert "half" in said[0]
 
 
 class LostNotebook(MemoryNotebook):
