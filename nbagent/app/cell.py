@@ -17,13 +17,13 @@ from nbagent.app.consent import before_run, consented
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.forks import fork, past_of
-from nbagent.app.keeping import Keeper
+from nbagent.app.keptrun import KeptRun
 from nbagent.app.options import parse
 from nbagent.app.place import Place, Reins, find_place
-from nbagent.app.recording import Recording
-from nbagent.app.replay import Asked, Shown, offer, why_failed
+from nbagent.app.checkpointing import Checkpointing
+from nbagent.app.replay import RunKey, Shown, offer, why_failed
 from nbagent.app.restarts import gone_with
-from nbagent.app.takeback import show_desk
+from nbagent.app.undo_commands import show_desk
 from nbagent.config import Settings
 from nbagent.core.drive import drive
 from nbagent.core.errors import ConfigError
@@ -88,9 +88,9 @@ async def run_agent_cell(extension: Extension, line: str, body: str, compose: Co
             place.notebook = place.notebook or extension.file
             try:
                 prompt, more = (prompt, "") if compose is None else await compose(place.notebook, prompt)
-                asked = Asked.of(f"{prompt}\n{more}".strip(), given, settings.mode, again=compose is not None)
-                if (shown := await offer(extension, place, settings, asked)) is None:
-                    ended = await _kept_run(extension, settings, place, prompt, asked, more=more, stop=stop, new=new)
+                key = RunKey.of(f"{prompt}\n{more}".strip(), given, settings.mode, again=compose is not None)
+                if (shown := await offer(extension, place, settings, key)) is None:
+                    ended = await _kept_run(extension, settings, place, prompt, key, more=more, stop=stop, new=new)
                 else:
                     ended, extension.answer = shown.ended, _shown_answer(shown)
                 if place.patient:
@@ -123,19 +123,19 @@ async def _kept_run(
     settings: Settings,
     place: Place,
     prompt: str,
-    asked: Asked,
+    key: RunKey,
     *,
     more: str,
     stop: Stop,
     new: bool,
 ) -> RunEnded:
     """Run, and keep the run if it finishes, so that the cell can be run again for nothing."""
-    keeper = Keeper(extension, place, asked)
-    place.view = keeper.view
+    kept = KeptRun(extension, place, key)
+    place.view = kept.view
     settings = await consented(extension, settings, place)
-    with extension.undo.recording(prompt, place.notebook, keeper.kernel, place.document) as record:
-        ended = await _run(extension, settings, place, prompt, keeper, record, more=more, stop=stop, new=new)
-    await keeper.end(ended)
+    with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document) as noted:
+        ended = await _run(extension, settings, place, prompt, kept, record, more=more, stop=stop, new=new)
+    await kept.end(ended)
     return ended
 
 
@@ -144,16 +144,16 @@ async def _run(
     settings: Settings,
     place: Place,
     prompt: str,
-    keeper: Keeper,
-    record: Recording,
+    kept: KeptRun,
+    noted: Checkpointing,
     *,
     more: str,
     stop: Stop,
     new: bool,
 ) -> RunEnded:
-    make = _tools(extension, record.notebook, None if place.patient else settings.cell_timeout)
+    make = _tools(extension, noted.notebook, None if place.patient else settings.cell_timeout)
     conversation = _conversation(extension, settings, make, place, new=new)
-    keeper.begin(conversation)
+    kept.begin(conversation)
     gate, ledger = settings.policy(conversation.kept), Ledger()
     allowed, said = extension.refusals.begin()
     if not conversation.session.transcript:
@@ -164,8 +164,8 @@ async def _run(
         model=_model(settings),
         tools=Toolset(
             capped(tool, conversation.results)
-            for tool in record.tools(
-                keeper.tools(make(conversation.results, conversation.seen, ledger, record.kernel)), extension.tools
+            for tool in noted.tools(
+                kept.tools(make(conversation.results, conversation.seen, ledger, noted.kernel)), extension.tools
             )
         ),
         gate=gate,
@@ -176,7 +176,7 @@ async def _run(
     )
     _tell_of_idle_rules(gate, agent.tools, place)
     blocks = await conversation.opening("\n\n".join(filter(None, (prompt, more))), place.notebook, settings.mode, said)
-    events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=record.run)
+    events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=noted.run)
     ended = await drive(events, place.view.show, agent=agent, session=conversation.session, stop=stop)
     extension.answer = Answer.of(ended, conversation.session.id)
     await conversation.learn(place.notebook, ended.cells)

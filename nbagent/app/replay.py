@@ -1,6 +1,6 @@
 """Running a finished agent cell again: shows the record of its run where nothing that the run read has changed.
 
-A finished run is kept with what it read (`keeping.py`). When the cell is run again, what it read is looked up again:
+A finished run is kept with what it read (`keptrun.py`). When the cell is run again, what it read is looked up again:
 the same, and the record is shown from the store, drawn anew, and no model is asked; changed, and the record is shown as
 STALE with what has changed, and the person is asked, or, where nobody is there, the cell fails with that sentence.
 Read `offer`.
@@ -39,14 +39,14 @@ _TOLD = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a cell asks for: `key` is the hash of its text. `again`: whatever was found, the model is asked."""
+class RunKey:
+    """By what a cell's finished runs are found: `text` is its `text_key`. `again`: whatever is found, the model is asked."""
 
-    key: str
+    text: str
     again: bool = False
 
     @classmethod
-    def of(cls, prompt: str, options: Json, mode: Mode, *, again: bool = False) -> Asked:
+    def of(cls, prompt: str, options: Json, mode: Mode, *, again: bool = False) -> RunKey:
         """Take prompt and options of a cell. A run that may only look answers another question than one that may act."""
         given: dict[str, Any] = {name: value for name, value in options.items() if name not in _NO_PART}
         if mode in {Mode.PLAN, Mode.READ_ONLY}:
@@ -86,12 +86,12 @@ class _Found:
         return f"STALE: {'; '.join(told)}. This is the answer of {_day(self.run.at)}.{also}"
 
 
-async def offer(extension: Extension, place: Place, settings: Settings, asked: Asked) -> Shown | None:
+async def offer(extension: Extension, place: Place, settings: Settings, key: RunKey) -> Shown | None:
     """Show the record of the cell's finished run, if there is one that still counts or the person keeps; None: run it."""
-    if asked.again or settings.rerun == "live" or (now := await here(extension.shell, place.notebook)) is None:
+    if key.again or settings.rerun == "live" or (now := await here(extension.shell, place.notebook)) is None:
         return None
     present = place.approver.present
-    runs = list(RunStore(extension.folder).of_text(asked.key))
+    runs = list(RunStore(extension.folder).of_text(key.text))
     shown = await shown_above(place.notebook, now) if runs else ()
     found = _find(extension, runs, now, shown, open_model(settings.model or DEFAULT_MODEL).name if present else "")
     if found is None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from nbagent.app.above import Here, changes_above, here, shown_above
-from nbagent.app.replay import Asked
+from nbagent.app.replay import RunKey
 from nbagent.core.policy import Mode
 from nbagent.headless.memory import MemoryNotebook
 
@@ -118,9 +118,9 @@ async def test_in_a_terminal_there_is_no_cell_to_run_again():
 
 def test_the_text_of_a_cell_is_its_prompt_and_what_changes_the_answer():
     def key(prompt: str = "p", mode: Mode = Mode.DEFAULT, **options: object) -> str:
-        return Asked.of(prompt, options, mode).key
+        return RunKey.of(prompt, options, mode).text
 
     assert key() == key(out="x", again=True, stale="show", timeout=3.0, max_turns=5, budget=1.0)
     assert key() == key(mode=Mode.BYPASS)
     assert len({key(), key("q"), key(model="opus"), key(new=True), key(mode=Mode.PLAN)}) == 5
-    assert Asked.of("p", {"again": True}, Mode.DEFAULT).again
+    assert RunKey.of("p", {"again": True}, Mode.DEFAULT).again

@@ -1,7 +1,7 @@
 """Takes down a run as it goes, and keeps it when it has finished, so that its cell can be run again for nothing.
 
 Stands between a run and its kernel, its tools and its view. A run that was cut off, failed, or was denied something by
-a rule is not kept: it would be another one the next time. Read `Keeper`.
+a rule is not kept: it would be another one the next time. Read `KeptRun`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nbagent.app.above import here, shown_above
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.place import Place, View
-from nbagent.app.replay import Asked
+from nbagent.app.replay import RunKey
 from nbagent.core.events import (
     ApprovalAnswered,
     CallEnded,
@@ -38,11 +38,11 @@ from nbagent.view.fold import coalesce
 _log = logging.getLogger("nbagent")
 
 
-class Keeper:
+class KeptRun:
     """One run on its way to the store. Put `kernel`, `tools(…)` and `view` in the place of the run's own."""
 
-    def __init__(self, extension: Extension, place: Place, asked: Asked) -> None:
-        self._extension, self._place, self._asked = extension, place, asked
+    def __init__(self, extension: Extension, place: Place, key: RunKey) -> None:
+        self._extension, self._place, self._key = extension, place, key
         self._events: list[Event] = []
         self._conversation: Conversation | None = None
         self._first = 0
@@ -76,7 +76,7 @@ class Keeper:
             return
         run = FinishedRun(
             run=self._run(),
-            text=self._asked.key,
+            text=self._key.text,
             cell=now.cell,
             at=FinishedRun.now(),
             model=self._model(),
