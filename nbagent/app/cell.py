@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from nbagent.app.answer import Answer, Refused, RunFailed
+from nbagent.app.checkpointing import Checkpointing
 from nbagent.app.consent import before_run, consented
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
@@ -20,7 +21,6 @@ from nbagent.app.forks import fork, past_of
 from nbagent.app.keptrun import KeptRun
 from nbagent.app.options import parse
 from nbagent.app.place import Place, Reins, find_place
-from nbagent.app.checkpointing import Checkpointing
 from nbagent.app.replay import RunKey, Shown, offer, why_failed
 from nbagent.app.restarts import gone_with
 from nbagent.app.undo_commands import show_desk
@@ -83,7 +83,7 @@ async def run_agent_cell(extension: Extension, line: str, body: str, compose: Co
     stop.bind(task.cancel if task is not None else None)
     try:
         reins = Reins(stop.now, stop.spare, lambda: stop.now(Reason.CELL_GONE), extension.later, settings.cell_timeout)
-        async with find_place(extension.shell, reins, extension.refusals) as place:
+        async with find_place(extension.shell, reins, extension.refusals, extension.silent) as place:
             extension.approver = place.approver
             place.notebook = place.notebook or extension.file
             try:
@@ -134,7 +134,7 @@ async def _kept_run(
     place.view = kept.view
     settings = await consented(extension, settings, place)
     with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document) as noted:
-        ended = await _run(extension, settings, place, prompt, kept, record, more=more, stop=stop, new=new)
+        ended = await _run(extension, settings, place, prompt, kept, noted, more=more, stop=stop, new=new)
     await kept.end(ended)
     return ended
 

@@ -147,19 +147,19 @@ def _history(extension: Extension, rest: str) -> str:
 
 
 def _undo(extension: Extension, rest: str) -> Said:
-    from nbagent.app.takeback import undo
+    from nbagent.app.undo_commands import undo
 
     return undo(extension, rest)
 
 
 def _redo(extension: Extension, rest: str) -> Said:
-    from nbagent.app.takeback import redo
+    from nbagent.app.undo_commands import redo
 
     return redo(extension, rest)
 
 
 def _forget(extension: Extension, rest: str) -> Said:
-    from nbagent.app.takeback import forget
+    from nbagent.app.undo_commands import forget
 
     return forget(extension, rest)
 

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nbagent.app.putback import Told, put_back_cells, put_back_files
-from nbagent.app.recording import Recording
+from nbagent.app.checkpointing import Checkpointing
+from nbagent.app.restore import Told, restore_cells, restore_files
 from nbagent.core.errors import NotebookError
 from nbagent.core.ports import Kernel, Notebook
 from nbagent.extend.bindings import Bindings
 from nbagent.extend.checkpoint_files import RUNS, CheckpointFolder
+from nbagent.extend.checkpointed import CheckpointedNotebook
 from nbagent.extend.checkpoints import RUN_LIMIT, Checkpoint, Head
-from nbagent.extend.recorded import RecordedNotebook
 from nbagent.extend.sessions import JsonlStore
 from nbagent.tools.cells import first_line
 
@@ -82,12 +82,12 @@ class Undo:
         self._kernel = secrets.token_hex(4)
         self._entries: dict[str, Entry] = {}
 
-    # ── recording ───────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextmanager
-    def recording(
+    def checkpointing(
         self, prompt: str, notebook: Notebook | None, kernel: Kernel, document: str = ""
-    ) -> Generator[Recording]:
+    ) -> Generator[Checkpointing]:
         """Record a run for as long as this is entered, however it ends; nothing is kept of one that changed nothing.
 
         `document` is what its notebook is known by while the kernel lives (`place.document`).
@@ -97,11 +97,11 @@ class Undo:
         checkpoint = Checkpoint(Head(run, time.time(), first_line(prompt, 60), path, own, self._kernel))
         self._own[run] = own
         file, store = self._disk.journal(checkpoint)
-        recording = Recording(checkpoint, self._root, notebook, kernel)
+        checkpointing = Checkpointing(checkpoint, self._root, notebook, kernel)
         try:
-            yield recording
+            yield checkpointing
         finally:
-            self._finish(checkpoint, recording.end(), file, store, document)
+            self._finish(checkpoint, checkpointing.end(), file, store, document)
 
     def _finish(self, checkpoint: Checkpoint, names: Bindings, path: Path, store: JsonlStore, document: str) -> None:
         if checkpoint.is_empty and not names.changed:
@@ -212,7 +212,7 @@ class Undo:
             turned -= {"cells"} if old.cells else set()
         if "files" in todo:
             within = None if old.head.kernel == self._kernel else self._root
-            put_back_files(reversed(old.files.values()), new, told, within=within)
+            restore_files(reversed(old.files.values()), new, told, within=within)
         else:
             new.files = old.files
         if "names" in todo:
@@ -231,9 +231,9 @@ class Undo:
             if not told.kept:
                 told.kept.append(NO_PAGE)
             return False
-        recorded = RecordedNotebook(notebook, new)
+        recorded = CheckpointedNotebook(notebook, new)
         try:
-            await put_back_cells(recorded, old, told, same_kernel=old.head.kernel == self._kernel)
+            await restore_cells(recorded, old, told, same_kernel=old.head.kernel == self._kernel)
         except NotebookError as error:
             told.kept.append(f"the rest of the cells: {first_line(str(error), 160)}")
             new.cells, new.placed = {}, []
@@ -249,7 +249,7 @@ class Undo:
             elif entry.head.run in self._entries:
                 told.kept.append(f"the variables: only those of the last {NAMES_OF} runs are kept")
             return
-        entry.names, done = entry.names.put_back(self._namespace())
+        entry.names, done = entry.names.restore(self._namespace())
         if done.names:
             told.done.append(f"variables as before: {', '.join(done.names)}")
         if done.removed:

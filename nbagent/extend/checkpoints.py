@@ -1,7 +1,7 @@
 """What a run changed, kept so that it can be taken back: cells and files, in memory and on disk.
 
 A checkpoint holds for each cell and file how it was before the run first touched it and by what it is recognised as the
-run left it: only what is still as the run left it is ever put back. The taking back is recorded in the same way, which
+run left it: only what is still as the run left it is ever restored. The taking back is noted in the same way, which
 is what `redo` needs. On disk a checkpoint is one JSON line a fact under `.nbagent/checkpoints/` (see
 checkpoint_files.py). Must not know of hosts, tools or namespaces. Read `CellChange`, then `Checkpoint`.
 """
@@ -19,7 +19,7 @@ from nbagent.core.messages import Json
 from nbagent.core.ports import Cell, Output, source_hash
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
-"""Characters of one cell's outputs, as JSON, that are kept; more can't be put back."""
+"""Characters of one cell's outputs, as JSON, that are kept; more can't be restored."""
 FILE_LIMIT = 8 * 1024 * 1024
 """Bytes of one file that are kept."""
 RUN_LIMIT = 32 * 1024 * 1024

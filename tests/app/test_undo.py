@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nbagent.app.putback import best_place
-from nbagent.app.takeback import stamped
+from nbagent.app.restore import best_place
 from nbagent.app.undo import Undo
+from nbagent.app.undo_commands import stamped
 from nbagent.core.errors import NotebookError, Unsure
 from nbagent.core.ports import Anchor
 from nbagent.core.tools import Call, Kind, Toolset, tool
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from nbagent.app.recording import Recording
+    from nbagent.app.checkpointing import Checkpointing
 
 
 @tool(kind=Kind.SHELL)
@@ -55,7 +55,7 @@ class Desk:
         self.tools = Toolset(())
 
     def run(self, prompt: str = "go") -> Any:
-        return self.undo.recording(prompt, self.notebook, self.kernel)
+        return self.undo.checkpointing(prompt, self.notebook, self.kernel)
 
     async def call(self, name: str, **arguments: Any) -> Any:
         found = self.tools[name]
@@ -65,15 +65,15 @@ class Desk:
         found.preview(given)
         return await found.run(Call("call", lambda _: None, lambda _: at_once("")), given)
 
-    def take(self, recording: Recording) -> None:
+    def take(self, checkpointing: Checkpointing) -> None:
         """Use the tools of a run."""
         made = [
-            *cell_tools.tools(recording.notebook, recording.kernel, timeout=5),
+            *cell_tools.tools(checkpointing.notebook, checkpointing.kernel, timeout=5),
             *workspace.tools(self.folder),
             send_mail,
             look_up,
         ]
-        self.tools = Toolset(recording.tools(made, [send_mail, look_up]))
+        self.tools = Toolset(checkpointing.tools(made, [send_mail, look_up]))
 
     async def edit(self, cell: str, source: str, **options: Any) -> None:
         await self.call("read_cell", cell=cell)
@@ -96,8 +96,8 @@ def desk(tmp_path: Path) -> Desk:
 
 async def test_again_takes_back_the_run_before_and_redo_goes_the_way_forward(desk: Desk) -> None:
     for number in (1, 2, 3):
-        with desk.run(f"task {number}") as recording:
-            desk.take(recording)
+        with desk.run(f"task {number}") as checkpointing:
+            desk.take(checkpointing)
             await desk.edit("a", f"a = {number * 10}")
     assert "task 3" in await desk.back()
     assert "task 2" in await desk.back()
@@ -126,23 +126,23 @@ async def test_a_run_out_of_its_turn_keeps_what_a_later_run_has_changed(desk: De
 
 
 async def test_a_second_undo_of_the_same_run_does_nothing_and_says_so(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
-    await desk.back(run=recording.run)
+    await desk.back(run=checkpointing.run)
     before = str(desk.notebook.cells_)
-    assert "taken back already" in await desk.back(run=recording.run)
+    assert "taken back already" in await desk.back(run=checkpointing.run)
     assert "Nothing is known of this run" in await desk.back(run="run-0000")
     assert str(desk.notebook.cells_) == before
-    await desk.back(run=recording.run, again=True)
-    assert "was not taken back" in await desk.back(run=recording.run, again=True)
+    await desk.back(run=checkpointing.run, again=True)
+    assert "was not taken back" in await desk.back(run=checkpointing.run, again=True)
 
 
 async def test_deleted_and_moved_cells_come_back_to_their_place_with_all_they_had(desk: Desk) -> None:
     desk.cell("a")["metadata"] = {"tags": ["keep"]}
     before = str(desk.notebook.cells_)
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("read_cell", cell="a")
         await desk.call("move_cell", cell="c", before="a")
         await desk.call("delete_cell", cell="a")
@@ -155,8 +155,8 @@ async def test_deleted_and_moved_cells_come_back_to_their_place_with_all_they_ha
 
 
 async def test_a_deleted_cell_finds_its_place_among_those_that_are_left(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("read_cell", cell="b")
         await desk.call("delete_cell", cell="b")
     del desk.notebook.cells_[0]  # its neighbour above
@@ -166,8 +166,8 @@ async def test_a_deleted_cell_finds_its_place_among_those_that_are_left(desk: De
 
 
 async def test_a_cell_that_the_person_ran_again_keeps_its_output(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("read_cell", cell="a")
         await desk.call("run_cell", cell="a")
         await desk.edit("b", "b = 2", run=True)
@@ -181,8 +181,8 @@ async def test_a_cell_that_the_person_ran_again_keeps_its_output(desk: Desk) -> 
 
 
 async def test_what_the_person_wrote_between_two_edits_of_the_run_is_what_comes_back(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
         desk.cell("a")["source"] = "a = 'mine'"
         await desk.edit("a", "a = 20")
@@ -198,17 +198,17 @@ async def test_what_the_person_wrote_between_two_edits_of_the_run_is_what_comes_
 
 
 async def test_an_edit_that_the_notebook_refused_is_no_change(desk: Desk) -> None:
-    with desk.run() as recording:
-        assert recording.notebook is not None
+    with desk.run() as checkpointing:
+        assert checkpointing.notebook is not None
         with pytest.raises(NotebookError):
-            await recording.notebook.edit("a", "a = 10", "wrong hash")
+            await checkpointing.notebook.edit("a", "a = 10", "wrong hash")
         with pytest.raises(NotebookError):
-            await recording.notebook.delete("nowhere", "")
+            await checkpointing.notebook.delete("nowhere", "")
         with pytest.raises(NotebookError):
-            await recording.notebook.insert(Anchor("nowhere"), "code", "x")
+            await checkpointing.notebook.insert(Anchor("nowhere"), "code", "x")
         with pytest.raises(NotebookError):
-            await recording.notebook.insert(Anchor("a"), "code", "x", cell_id="b")
-        assert recording.checkpoint.is_empty
+            await checkpointing.notebook.insert(Anchor("a"), "code", "x", cell_id="b")
+        assert checkpointing.checkpoint.is_empty
     assert "nothing to take back" in await desk.back()
     assert not list(desk.folder.glob(".nbagent/checkpoints/*"))
 
@@ -223,9 +223,9 @@ class Stuck(MemoryNotebook):
 
 async def test_an_edit_whose_answer_never_came_is_taken_back(desk: Desk) -> None:
     desk.notebook = Stuck(desk.notebook.cells_, own_cell="own", path="work.ipynb")
-    with desk.run() as recording:
-        assert recording.notebook is not None
-        edit = recording.notebook.edit("a", "a = 10", (await desk.notebook.read("a")).hash)
+    with desk.run() as checkpointing:
+        assert checkpointing.notebook is not None
+        edit = checkpointing.notebook.edit("a", "a = 10", (await desk.notebook.read("a")).hash)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(edit, 0.01)
     desk.notebook = MemoryNotebook(desk.notebook.cells_, own_cell="own", path="work.ipynb")
@@ -235,8 +235,8 @@ async def test_an_edit_whose_answer_never_came_is_taken_back(desk: Desk) -> None
 
 
 async def test_without_a_page_files_and_names_are_put_back_and_the_cells_wait(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
         await desk.call("write_file", path="x.txt", content="x")
         desk.kernel.names["n"] = 2
@@ -249,7 +249,7 @@ async def test_without_a_page_files_and_names_are_put_back_and_the_cells_wait(de
     assert "put back the text" in said
     assert "x.txt" not in said
     assert desk.cell("a")["source"] == "a = 1"
-    assert "taken back already" in await desk.back(run=recording.run)
+    assert "taken back already" in await desk.back(run=checkpointing.run)
     await desk.back(again=True)
     assert desk.cell("a")["source"] == "a = 10"
     assert (desk.folder / "x.txt").read_text() == "x"
@@ -259,8 +259,8 @@ async def test_without_a_page_files_and_names_are_put_back_and_the_cells_wait(de
 async def test_files_that_changed_since_stay_and_folders_with_something_else_in_them_too(desk: Desk) -> None:
     (desk.folder / "old.bin").write_bytes(b"\x00\xff\r\n")
     (desk.folder / "other.txt").write_text("other")
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("write_file", path="old.bin", content="text")
         await desk.call("write_file", path="new/deep/made.txt", content="made")
         await desk.call("write_file", path="other.txt", content="agent's")
@@ -279,8 +279,8 @@ async def test_files_that_changed_since_stay_and_folders_with_something_else_in_
 
 async def test_a_file_that_was_written_back_to_what_it_was_needs_no_undo(desk: Desk) -> None:
     (desk.folder / "x.txt").write_text("as it was")
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("write_file", path="x.txt", content="other")
         (desk.folder / "x.txt").write_text("mine, in the middle of the run")
         await desk.call("write_file", path="x.txt", content="agent's")
@@ -291,8 +291,8 @@ async def test_a_file_that_was_written_back_to_what_it_was_needs_no_undo(desk: D
 async def test_what_is_too_large_is_not_kept_and_is_said(desk: Desk) -> None:
     (desk.folder / "big.txt").write_bytes(b"x" * (FILE_LIMIT + 1))
     desk.cell("a")["outputs"] = [stream("x" * (OUTPUT_LIMIT + 1))]
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("write_file", path="big.txt", content="small")
         await desk.edit("a", "a = 10", run=True)
     said = await desk.back()
@@ -303,8 +303,8 @@ async def test_what_is_too_large_is_not_kept_and_is_said(desk: Desk) -> None:
 
 
 async def test_what_cant_be_taken_back_is_said_in_plain_words(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("add_cell", source="df.append(2)\nimport subprocess\nsubprocess.run(['ls'])")
         await desk.call("add_cell", source="df = [3]\ndf.append(4)")
         await desk.call("send_mail", to="someone")
@@ -318,8 +318,8 @@ async def test_what_cant_be_taken_back_is_said_in_plain_words(desk: Desk) -> Non
 
 async def test_only_the_last_three_runs_keep_their_variables(desk: Desk) -> None:
     for number in range(5):
-        with desk.run(f"task {number}") as recording:
-            desk.take(recording)
+        with desk.run(f"task {number}") as checkpointing:
+            desk.take(checkpointing)
             await desk.edit("a", f"a = {number * 10}")
             desk.kernel.names["n"] = number + 100
     for number in (4, 3, 2):
@@ -331,8 +331,8 @@ async def test_only_the_last_three_runs_keep_their_variables(desk: Desk) -> None
 
 
 async def test_a_run_of_another_notebook_is_not_this_ones_last(desk: Desk, tmp_path: Path) -> None:
-    with desk.run("elsewhere") as recording:
-        desk.take(recording)
+    with desk.run("elsewhere") as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
     later = Undo(tmp_path, dict)
     other = MemoryNotebook([raw("z", "z")], path="other.ipynb")
@@ -342,8 +342,8 @@ async def test_a_run_of_another_notebook_is_not_this_ones_last(desk: Desk, tmp_p
 
 
 async def test_forgetting_lets_go_of_disk_and_objects_and_says_how_much(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
         desk.kernel.names.update(df=[2], more=3)
     said = desk.undo.forget(desk.notebook)
@@ -439,12 +439,12 @@ async def test_after_a_restart_nothing_is_written_outside_or_where_it_would_run_
 
 
 async def test_undo_in_another_notebook_of_the_kernel_leaves_this_ones_run_alone(desk: Desk) -> None:
-    with desk.undo.recording("first", desk.notebook, desk.kernel, "document 1") as recording:
-        desk.take(recording)
+    with desk.undo.checkpointing("first", desk.notebook, desk.kernel, "document 1") as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
     other = MemoryNotebook([raw("a", "a = 10")], own_cell=None, path="other.ipynb")
     assert "nothing to take back" in (await desk.undo.turn(other, document="document 2")).text
-    said = (await desk.undo.turn(other, recording.run, document="document 2")).text
+    said = (await desk.undo.turn(other, checkpointing.run, document="document 2")).text
     assert "they are in another notebook (work.ipynb)" in said
     assert (await other.read("a")).source == "a = 10"
     assert "nothing to forget" in desk.undo.forget(other, "document 2")
@@ -453,22 +453,22 @@ async def test_undo_in_another_notebook_of_the_kernel_leaves_this_ones_run_alone
 
 
 async def test_after_a_rename_and_a_restart_the_run_is_named_with_its_notebook(desk: Desk) -> None:
-    with desk.run("old task") as recording:
-        desk.take(recording)
+    with desk.run("old task") as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
     later, renamed = Undo(desk.folder, dict), MemoryNotebook(desk.notebook.cells_, own_cell="own", path="new.ipynb")
     said = (await later.turn(renamed)).text
     assert "work.ipynb" in said
-    assert f"%agent undo {recording.run}" in said
-    assert "put back the text" in (await later.turn(renamed, recording.run)).text
+    assert f"%agent undo {checkpointing.run}" in said
+    assert "put back the text" in (await later.turn(renamed, checkpointing.run)).text
 
 
 async def test_a_run_that_began_while_the_page_was_looked_for_is_not_taken_back(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
     busy = Undo(desk.folder, dict, running=lambda: True)
-    assert "An agent is running" in (await busy.turn(desk.notebook, recording.run)).text
+    assert "An agent is running" in (await busy.turn(desk.notebook, checkpointing.run)).text
     assert desk.cell("a")["source"] == "a = 10"
 
 
@@ -483,10 +483,10 @@ class Lost(MemoryNotebook):
 async def test_an_edit_whose_answer_was_lost_is_taken_back(desk: Desk) -> None:
     cells = desk.notebook.cells_
     desk.notebook = Lost(cells, own_cell="own", path="work.ipynb")
-    with desk.run() as recording:
-        assert recording.notebook is not None
+    with desk.run() as checkpointing:
+        assert checkpointing.notebook is not None
         with pytest.raises(Unsure):
-            await recording.notebook.edit("a", "a = 10", (await desk.notebook.read("a")).hash)
+            await checkpointing.notebook.edit("a", "a = 10", (await desk.notebook.read("a")).hash)
     desk.notebook = MemoryNotebook(cells, own_cell="own", path="work.ipynb")
     await desk.back()
     assert desk.cell("a")["source"] == "a = 1"
@@ -501,8 +501,8 @@ async def test_a_deleted_cell_comes_back_trusted_only_if_it_was(desk: Desk) -> N
             return await super().insert(*arguments, **options)
 
     desk.cell("b")["metadata"] = {"trusted": True}
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         for cell in ("a", "b"):
             await desk.call("read_cell", cell=cell)
             await desk.call("delete_cell", cell=cell)
@@ -512,17 +512,17 @@ async def test_a_deleted_cell_comes_back_trusted_only_if_it_was(desk: Desk) -> N
 
 
 def test_a_run_is_known_only_in_the_cell_that_it_was_in(desk: Desk) -> None:
-    with desk.run() as recording:
+    with desk.run() as checkpointing:
         pass
-    assert desk.undo.has_run(recording.run, "own")
-    assert not desk.undo.has_run(recording.run, "a")
+    assert desk.undo.has_run(checkpointing.run, "own")
+    assert not desk.undo.has_run(checkpointing.run, "a")
     assert not desk.undo.has_run("run-dead0001", "own")
 
 
 async def test_without_a_disk_only_so_many_runs_are_kept(desk: Desk) -> None:
     (desk.folder / ".nbagent").write_text("a file where the folder should be")
     for number in range(RUNS + 5):
-        with desk.run(str(number)) as recording:
-            desk.take(recording)
+        with desk.run(str(number)) as checkpointing:
+            desk.take(checkpointing)
             await desk.edit("a", f"a = {number + 100}")
     assert len(desk.undo._entries) == RUNS

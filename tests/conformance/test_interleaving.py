@@ -1,6 +1,6 @@
 """The person and the agent at work in one notebook, in any order: nothing lands in the wrong place, and undo is exact.
 
-The agent goes through its real cell tools over a recording notebook; the person changes the list of cells directly. A
+The agent goes through its real cell tools over a notebook that is checkpointed; the person changes the list of cells directly. A
 plain model of the notebook is kept beside it. Read `Interleaving`: each rule changes both, each invariant compares.
 """
 
@@ -15,10 +15,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from nbagent.app.putback import Told, put_back_cells
+from nbagent.app.restore import Told, restore_cells
 from nbagent.core.errors import NotebookError, ToolError
+from nbagent.extend.checkpointed import CheckpointedNotebook
 from nbagent.extend.checkpoints import Checkpoint, Head
-from nbagent.extend.recorded import RecordedNotebook
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.tools import notebook as cell_tools
 from tests.tools.calling import Calling
@@ -97,7 +97,7 @@ class Interleaving(RuleBasedStateMachine):
 
     def begin_run(self) -> None:
         self.checkpoint = Checkpoint(HEAD)
-        self.desk.now = RecordedNotebook(self.notebook, self.checkpoint)
+        self.desk.now = CheckpointedNotebook(self.notebook, self.checkpoint)
         self.first = list(self.order)
         self.person_moved: set[str] = set()
         self.agent_moved: set[str] = set()
@@ -247,10 +247,10 @@ class Interleaving(RuleBasedStateMachine):
 
     # ── undo and redo ───────────────────────────────────────────────────────────────────────────────────────────────
 
-    def put_back(self, checkpoint: Checkpoint) -> Checkpoint:
+    def restore(self, checkpoint: Checkpoint) -> Checkpoint:
         reverse = Checkpoint(HEAD)
-        notebook = RecordedNotebook(self.notebook, reverse)
-        done(put_back_cells(notebook, reread(checkpoint), Told(), same_kernel=True))
+        notebook = CheckpointedNotebook(self.notebook, reverse)
+        done(restore_cells(notebook, reread(checkpoint), Told(), same_kernel=True))
         return reverse
 
     def seen(self) -> list[tuple[Any, ...]]:
@@ -260,12 +260,12 @@ class Interleaving(RuleBasedStateMachine):
     @rule()
     def undo_and_redo(self) -> None:
         before = self.seen()
-        reverse = self.put_back(self.checkpoint)
+        reverse = self.restore(self.checkpoint)
         self.check_undone({cell_id: number for cell_id, _, number, _ in before})
         undone = self.seen()
-        again = self.put_back(reverse)
+        again = self.restore(reverse)
         assert self.seen() == before, "redo gives back what undo took"
-        self.put_back(again)
+        self.restore(again)
         assert self.seen() == undone
         self.follow()
         self.begin_run()

@@ -235,12 +235,12 @@ def test_names_are_put_back_and_the_way_back_leads_to_where_they_were() -> None:
     space.update(df=new, added=2)
     del space["gone"]
     names = Bindings.between(before, space)
-    reverse, told = names.put_back(space)
+    reverse, told = names.restore(space)
     assert space == before
     assert (told.names, told.removed, told.kept) == (("df", "gone"), ("added",), ())
-    again, told = reverse.put_back(space)
+    again, told = reverse.restore(space)
     assert space == {"df": new, "same": 5, "added": 2}
-    again.put_back(space)
+    again.restore(space)
     assert space == before
 
 
@@ -260,7 +260,7 @@ def test_a_name_that_the_person_has_set_since_stays_theirs(left: object, theirs:
     space: dict[str, Any] = {"x": left}
     names = Bindings.between({"x": "old"}, space)
     space["x"] = theirs
-    _, told = names.put_back(space)
+    _, told = names.restore(space)
     assert space["x"] is theirs
     assert told.kept == ("x",)
 
@@ -268,7 +268,7 @@ def test_a_name_that_the_person_has_set_since_stays_theirs(left: object, theirs:
 def test_a_name_that_the_person_deleted_since_stays_deleted() -> None:
     names = Bindings.between({"x": "old"}, {"x": "new"})
     space: dict[str, Any] = {}
-    assert names.put_back(space)[1].kept == ("x",)
+    assert names.restore(space)[1].kept == ("x",)
     assert space == {}
 
 
@@ -292,7 +292,7 @@ def test_what_a_run_left_can_be_freed_and_only_what_it_replaced_is_kept() -> Non
 )
 def test_any_change_of_names_is_taken_back(before: dict[str, int], after: dict[str, int]) -> None:
     space: dict[str, Any] = dict(after)
-    reverse, _ = Bindings.between(before, after).put_back(space)
+    reverse, _ = Bindings.between(before, after).restore(space)
     assert space == before
-    reverse.put_back(space)
+    reverse.restore(space)
     assert space == after

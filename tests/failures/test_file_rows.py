@@ -20,7 +20,7 @@ import nbformat
 import pytest
 
 from nbagent.app.place import Reins, find_place
-from nbagent.app.putback import Told, put_back_files
+from nbagent.app.restore import Told, restore_files
 from nbagent.core.errors import NotebookError, ToolError
 from nbagent.core.ports import Anchor, source_hash
 from nbagent.extend.checkpoints import Checkpoint, FileChange, Head, bytes_hash
@@ -468,6 +468,6 @@ def test_an_undo_does_not_write_a_notebook_that_a_server_has_open(tmp_path, runt
     told = Told()
     with Jupyter(tmp_path, ["n.ipynb"]) as jupyter:
         jupyter.says_so(runtime)
-        put_back_files([change], Checkpoint(Head("run", 0.0, "", "", None, "")), told)
+        restore_files([change], Checkpoint(Head("run", 0.0, "", "", None, "")), told)
     assert path.read_bytes() == now
     assert told.kept == [f"n.ipynb stays as it is: it is open in Jupyter ({jupyter.url})"]

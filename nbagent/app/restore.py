@@ -1,7 +1,7 @@
 """Puts back what a checkpoint holds: cells and files that are still as the run left them, and nothing of the person's.
 
-Give it a notebook that records (extend/recorded.py), and what it does can be taken back in its turn. Must not know when
-or why. Read `put_back_cells`.
+Give it a notebook that notes what is done to it (extend/checkpointed.py), and what it does can be taken back in its turn. Must not know when
+or why. Read `restore_cells`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from nbagent.core.errors import NotebookError, ToolError
 from nbagent.core.ports import Anchor, Cell, CellType, Notebook
+from nbagent.extend.checkpointed import has_moved
 from nbagent.extend.checkpoints import FILE_LIMIT, Around, CellChange, CellState, Checkpoint, FileChange, bytes_hash
-from nbagent.extend.recorded import has_moved
 from nbagent.tools import paths
 from nbagent.tools.cells import first_line
 from nbagent.tools.servers import running_servers, who_has_open
@@ -31,7 +31,7 @@ class Told:
     kept: list[str] = field(default_factory=list[str])
 
 
-async def put_back_cells(notebook: Notebook, checkpoint: Checkpoint, told: Told, *, same_kernel: bool) -> None:
+async def restore_cells(notebook: Notebook, checkpoint: Checkpoint, told: Told, *, same_kernel: bool) -> None:
     """Put the cells of `checkpoint` back, as far as they are as they were left.
 
     `same_kernel`: the run was this kernel's, so that an execution count means what it meant then. Raises NotebookError
@@ -143,14 +143,14 @@ class _Cells:
                 return
             await self.notebook.edit(change.id, before.source, left.hash)
             said.append("text")
-        if change.ran and now.type == "code" and await self._put_back_outputs(change, before):
+        if change.ran and now.type == "code" and await self._restore_outputs(change, before):
             said.append("output")
-        await self._put_back_metadata(change, before)
+        await self._restore_metadata(change, before)
         if said:
             between = " (as you had left it during the run)" if change.theirs else ""
             self.told.done.append(f"put back the {' and '.join(said)} of {_before_label(before)}{between}")
 
-    async def _put_back_outputs(self, change: CellChange, before: CellState) -> bool:
+    async def _restore_outputs(self, change: CellChange, before: CellState) -> bool:
         now, left = await self.notebook.read(change.id), change.after
         if left is None or before.footprint.same_run(now, same_kernel=False):
             return False
@@ -166,7 +166,7 @@ class _Cells:
         await self.notebook.set_outputs(change.id, before.outputs, before.number)
         return True
 
-    async def _put_back_metadata(self, change: CellChange, before: CellState) -> None:
+    async def _restore_metadata(self, change: CellChange, before: CellState) -> None:
         now = self._cells[change.id].metadata
         old = {key: before.metadata.get(key) for key in change.keys}
         if any(now.get(key) != value for key, value in old.items()):
@@ -223,7 +223,7 @@ def _before_label(before: CellState) -> str:
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def put_back_files(
+def restore_files(
     changes: Iterable[FileChange], reverse: Checkpoint, told: Told, *, within: Path | None = None
 ) -> None:
     """Put files back that are as they were left; what that changes goes into `reverse`.
@@ -247,7 +247,7 @@ def put_back_files(
         elif change.lost:
             told.kept.append(f"{change.shown} stays as it is: {change.lost}")
         else:
-            _put_back_file(change, now, reverse, told)
+            _restore_file(change, now, reverse, told)
 
 
 def _placed(change: FileChange, within: Path, told: Told) -> FileChange | None:
@@ -264,7 +264,7 @@ def _placed(change: FileChange, within: Path, told: Told) -> FileChange | None:
     return replace(change, shown=place.shown)
 
 
-def _put_back_file(change: FileChange, now: bytes | None, reverse: Checkpoint, told: Told) -> None:
+def _restore_file(change: FileChange, now: bytes | None, reverse: Checkpoint, told: Told) -> None:
     path = Path(change.path)
     made = missing_folders(path) if change.before is not None else ()
     if path.suffix.lower() == ".ipynb" and (holder := who_has_open(path, running_servers())):

@@ -1,7 +1,7 @@
-"""Records one run for undo: wraps its notebook, its kernel and those of its tools that reach beyond both.
+"""Keeps what undo needs of one run: wraps its notebook, its kernel and those of its tools that reach beyond both.
 
-What is recorded is what can be put back; what can't is kept as sentences. Must not know how anything is put back (see
-putback.py). Read `Recording`.
+What can be restored is kept in a checkpoint; what can't, as sentences. Must not know how anything is restored (see
+restore.py). Read `Checkpointing`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nbagent.app.putback import missing_folders, read_if_there
+from nbagent.app.restore import missing_folders, read_if_there
 from nbagent.core.errors import ToolError
 from nbagent.core.ports import Kernel, Notebook, Output, Preview, Ran
 from nbagent.core.tools import Call, Kind, Tool
 from nbagent.extend.bindings import Bindings
+from nbagent.extend.checkpointed import CheckpointedNotebook
 from nbagent.extend.checkpoints import FILE_LIMIT, Checkpoint, FileChange, bytes_hash
-from nbagent.extend.recorded import RecordedNotebook
 from nbagent.tools.cells import first_line
 from nbagent.tools.effects import hints
 from nbagent.tools.paths import locate
@@ -30,12 +30,12 @@ _LOOKS = frozenset({Kind.READ, Kind.SHELL_READ})
 TOO_LARGE = "it was too large to keep"
 
 
-class Recording:
+class Checkpointing:
     """One run, from its first call to its end. Use `notebook`, `kernel` and `tools(…)` in the place of what it wraps."""
 
     def __init__(self, checkpoint: Checkpoint, root: Path, notebook: Notebook | None, kernel: Kernel) -> None:
         self.checkpoint = checkpoint
-        self.notebook = None if notebook is None else RecordedNotebook(notebook, checkpoint)
+        self.notebook = None if notebook is None else CheckpointedNotebook(notebook, checkpoint)
         self._names = dict(kernel.namespace())
         self._hints: dict[str, tuple[str, ...]] = {}
         self.kernel = WatchedKernel(kernel, self._ran)
