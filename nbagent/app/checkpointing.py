@@ -14,11 +14,12 @@ from typing import Any
 
 from nbagent.app.restore import missing_folders, read_if_there
 from nbagent.core.errors import ToolError
+from nbagent.core.files import content_hash
 from nbagent.core.ports import Kernel, Notebook, Output, Preview, Ran
 from nbagent.core.tools import Call, Kind, Tool
 from nbagent.extend.bindings import Bindings
 from nbagent.extend.checkpointed import CheckpointedNotebook
-from nbagent.extend.checkpoints import FILE_LIMIT, Checkpoint, FileChange, bytes_hash
+from nbagent.extend.checkpoints import FILE_LIMIT, Checkpoint, FileChange
 from nbagent.tools.cells import first_line
 from nbagent.tools.effects import hints
 from nbagent.tools.paths import locate
@@ -103,10 +104,10 @@ class Checkpointing:
 
         def left() -> None:
             after = _hash(path)
-            if after == (bytes_hash(before) if not lost else None):
+            if after == (content_hash(before) if not lost else None):
                 return  # nothing was written
             change = known
-            if change is None or change.after != bytes_hash(before):  # new to the run, or the person's by now
+            if change is None or change.after != content_hash(before):  # new to the run, or the person's by now
                 self.checkpoint.use(len(before or b""))
                 change = FileChange(str(path), place.shown, before, after, lost, made)
             self.checkpoint.set_file(dataclasses.replace(change, after=after))
@@ -180,6 +181,6 @@ def _read(path: Path, room: int) -> tuple[bytes | None, str]:
 def _hash(path: Path) -> str:
     """Return what a file is recognised by; a file that can't be read is none of ours."""
     try:
-        return bytes_hash(read_if_there(path))
+        return content_hash(read_if_there(path))
     except (OSError, ToolError):
         return "unknown"

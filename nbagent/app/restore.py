@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nbagent.core.errors import NotebookError, ToolError
+from nbagent.core.files import content_hash
 from nbagent.core.ports import Anchor, Cell, CellType, Notebook
 from nbagent.extend.checkpointed import has_moved
-from nbagent.extend.checkpoints import FILE_LIMIT, Around, CellChange, CellState, Checkpoint, FileChange, bytes_hash
+from nbagent.extend.checkpoints import FILE_LIMIT, Around, CellChange, CellState, Checkpoint, FileChange
 from nbagent.tools import paths
 from nbagent.tools.cells import first_line
 from nbagent.tools.servers import running_servers, who_has_open
@@ -240,9 +241,9 @@ def restore_files(
         except (OSError, ToolError) as error:
             told.kept.append(f"{change.shown} stays as it is: {first_line(_reason(error), 160)}")
             continue
-        if bytes_hash(now) == bytes_hash(change.before) and not change.lost:
+        if content_hash(now) == content_hash(change.before) and not change.lost:
             continue
-        if bytes_hash(now) != change.after:
+        if content_hash(now) != change.after:
             told.kept.append(f"{change.shown} stays as it is: it was {'deleted' if now is None else 'changed'} since")
         elif change.lost:
             told.kept.append(f"{change.shown} stays as it is: {change.lost}")
@@ -277,11 +278,11 @@ def _restore_file(change: FileChange, now: bytes | None, reverse: Checkpoint, to
                 with contextlib.suppress(OSError):  # something else is in it by now
                     Path(folder).rmdir()
         else:
-            paths.replace_file(path, change.before, was=paths.content_hash(now))
+            paths.replace_file(path, change.before, was=content_hash(now))
     except (OSError, ToolError) as error:
         told.kept.append(f"{change.shown} could not be put back: {first_line(_reason(error), 160)}")
         return
-    reverse.set_file(FileChange(change.path, change.shown, now, bytes_hash(change.before), made=made))
+    reverse.set_file(FileChange(change.path, change.shown, now, content_hash(change.before), made=made))
     told.done.append(f"deleted {change.shown} again" if change.before is None else f"put back {change.shown}")
 
 

@@ -16,9 +16,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from nbagent.core.files import private_folder
 from nbagent.extend.checkpoints import Checkpoint, Head
 from nbagent.extend.seals import Seals
-from nbagent.extend.sessions import JsonlStore, private_folder
+from nbagent.extend.sessions import JsonlStore
 
 FOLDER = Path(".nbagent") / "checkpoints"
 RUNS = 20

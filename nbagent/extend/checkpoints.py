@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from nbagent.core.messages import Json
-from nbagent.core.ports import Cell, Output, source_hash
+from nbagent.core.ports import Cell, Output, is_whole, source_hash
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
 """Characters of one cell's outputs, as JSON, that are kept; more can't be restored."""
@@ -73,7 +73,7 @@ class CellState:
     def of(cls, cell: Cell, room: int = OUTPUT_LIMIT) -> Self:
         """Keep `cell`, as read with its outputs, if those have at most `room` characters."""
         fits = not cell.outputs or len(json.dumps(cell.outputs, default=str)) <= room
-        whole = fits and not any(_was_too_large(output) for output in cell.outputs)
+        whole = fits and is_whole(cell.outputs)
         digest = None if whole else outputs_hash(cell.outputs)
         return cls(cell.type, cell.source, cell.number, cell.outputs if whole else None, cell.metadata, digest=digest)
 
@@ -86,12 +86,6 @@ class CellState:
     def size(self) -> int:
         """Characters that keeping it takes, about."""
         return len(self.source) + (len(json.dumps(self.outputs, default=str)) if self.outputs else 0)
-
-
-def _was_too_large(output: Output) -> bool:
-    """Whether a page has put a line in the place of an output that was too large to send (see static/bridge.js)."""
-    text = (output.get("data") or {}).get("text/plain")
-    return isinstance(text, str) and text.startswith("[") and text.endswith("too large to read back]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +184,11 @@ def _around(value: Json) -> Around | None:
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def bytes_hash(data: bytes | None) -> str:
-    """Return what tells a file's bytes from others; "" stands for no file."""
-    return "" if data is None else hashlib.sha256(data).hexdigest()
-
-
 @dataclass(slots=True)
 class FileChange:
     """What a run did to the file at the absolute `path`, which people know as `shown`.
 
-    `before` None: there was no file. `after`: `bytes_hash` of what was left. `lost`: why its old bytes are not kept, ""
+    `before` None: there was no file. `after`: `content_hash` of what was left. `lost`: why its old bytes are not kept, ""
     if they are. `made`: folders that were made for it, outermost first.
     """
 

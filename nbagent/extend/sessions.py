@@ -5,7 +5,6 @@ Knows nothing of the loop; it is the file host of the store port.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import secrets
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nbagent.core.files import private_folder
 from nbagent.core.messages import Json, Message
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -23,21 +23,6 @@ FOLDER = Path(".nbagent") / "sessions"
 def new_session_id() -> str:
     """Return a new id that sorts by time: `20261129-235801-1f9c`."""
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-
-
-def private_folder(folder: Path) -> None:
-    """Make a folder under `.nbagent`, and keep all of `.nbagent` out of git: sessions hold data.
-
-    Raises OSError, also where a link would lead out of `.nbagent`: the folder may be somebody else's.
-    """
-    root = next((place for place in (folder, *folder.parents) if place.name == ".nbagent"), folder)
-    for place in (root, folder):
-        if place.is_symlink():
-            raise OSError(errno.ELOOP, "it is a link", str(place))
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = root / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", "utf-8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Literal
 
 from nbagent.core.errors import CutOff, Interrupted, NotebookError, ToolError
 from nbagent.core.messages import Json, plain_text
-from nbagent.core.ports import Anchor, Cell, CellType, Kernel, Notebook, Output, Ran
+from nbagent.core.ports import Anchor, Cell, CellType, Kernel, Notebook, Output, Ran, is_whole
 from nbagent.core.tools import Call, Kind, Result
 from nbagent.tools import effects, marks
 from nbagent.tools.cells import find_cell, ran_result, starts_agent
@@ -266,7 +266,7 @@ class Bound:
         """
         if cell.type != "code" or (cell.number is None and not cell.outputs):
             return ""
-        if not marks.is_whole(cell.outputs):
+        if not is_whole(cell.outputs):
             return " Its outputs are from before the edit; they are too large to be marked so in the notebook."
         try:
             if not cell.outputs:

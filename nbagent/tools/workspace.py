@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbagent.core.errors import ToolError
+from nbagent.core.files import content_hash
 from nbagent.core.messages import Block, Json, clean, text_block
 from nbagent.core.ports import Notebook, Preview
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
@@ -233,7 +234,7 @@ def _edit_tool(workspace: _Workspace) -> Tool:
             return Result((text_block(said),), f"edited {place.shown}")
         data = _on_disk(place, lambda: paths.read_file(place.path, _MAX_EDIT))
         changed, count = _replaced(data, place, old_text, clean(new_text), every=replace_all)
-        was = paths.content_hash(data)
+        was = content_hash(data)
         _on_disk(place, lambda: paths.replace_file(place.path, changed, was=was))
         return Result((text_block(f"edited {place.shown} in {count} place(s)"),), f"edited {place.shown}")
 

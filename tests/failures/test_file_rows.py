@@ -22,8 +22,9 @@ import pytest
 from nbagent.app.place import Reins, find_place
 from nbagent.app.restore import Told, restore_files
 from nbagent.core.errors import NotebookError, ToolError
+from nbagent.core.files import content_hash
 from nbagent.core.ports import Anchor, source_hash
-from nbagent.extend.checkpoints import Checkpoint, FileChange, Head, bytes_hash
+from nbagent.extend.checkpoints import Checkpoint, FileChange, Head
 from nbagent.headless.file import FileNotebook
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.jupyter.refusals import Refusals
@@ -170,7 +171,7 @@ async def test_text_that_changed_between_reading_and_writing_is_not_overwritten(
     """Row 75: the file tools too look at the content at the moment of the write."""
     file = tmp_path / "a.py"
     file.write_text("one\n")
-    was = paths.content_hash(file.read_bytes())
+    was = content_hash(file.read_bytes())
     file.write_text("theirs\n")
     with pytest.raises(ToolError, match="changed on disk"):
         paths.replace_file(file, b"ours\n", was=was)
@@ -464,7 +465,7 @@ def test_an_undo_does_not_write_a_notebook_that_a_server_has_open(tmp_path, runt
     """Row 74: what is true of writing is true of putting back."""
     path = write(tmp_path / "n.ipynb", RICH)
     now = path.read_bytes()
-    change = FileChange(str(path), "n.ipynb", b"before", bytes_hash(now))
+    change = FileChange(str(path), "n.ipynb", b"before", content_hash(now))
     told = Told()
     with Jupyter(tmp_path, ["n.ipynb"]) as jupyter:
         jupyter.says_so(runtime)
