@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from nbagent.app.extension import current
 from nbagent.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ async def open_document(shell: Any) -> AsyncGenerator[LiveNotebook]:
     cell = running_cell(shell)
     bridge = Bridge(cell=cell)
     try:
-        async with reach(bridge, shell) as hello:
+        async with reach(bridge, shell, current(shell).silent) as hello:
             if hello is None or not hello.document:
                 raise ConfigError(NOT_HERE)
             yield LiveNotebook(bridge, hello, own_cell=cell)

@@ -58,6 +58,7 @@ class Extension:
         self.chosen: dict[str, Any] = {}
         self.agreed: set[tuple[str, ...]] = set()
         self.shown: dict[str, tuple[str, int]] = {}  # of each notebook: session and end of the run that was shown last
+        self.silent: set[str] = set()  # clients of this kernel none of whose pages answers (jupyter/front_end.py)
         self.desk: Desk | None = None  # what hears the buttons of finished runs
         self.again: dict[str, float] = {}  # cells that a click runs now, until when: they ask the model in any case
         self.approver: Approver | None = None

@@ -78,17 +78,20 @@ class Reins:
 
 
 @asynccontextmanager
-async def find_place(shell: Any, reins: Reins, refusals: Refusals) -> AsyncGenerator[Place]:
+async def find_place(
+    shell: Any, reins: Reins, refusals: Refusals, silent: set[str] | None = None
+) -> AsyncGenerator[Place]:
     """Show the view at once, ask who is there, and yield the place; everything is closed again at the end.
 
     `refusals` gets what is denied because nobody can be asked while the cell runs, though somebody may read of it later.
+    `silent`: see `front_end.reach`.
     """
     if getattr(shell, "kernel", None) is None:
         with stopping(reins.stop):
             yield _terminal()
         return
     async with AsyncExitStack() as closing:
-        place = await _page(shell, reins, closing, refusals)
+        place = await _page(shell, reins, closing, refusals, silent)
         if place.bridge is not None:
             place.bridge.on_cell_gone(reins.gone)
         yield place
@@ -156,7 +159,9 @@ def _asking(reins: Reins, closing: AsyncExitStack) -> tuple[AgentView, PersonApp
     return view, person
 
 
-async def _page(shell: Any, reins: Reins, closing: AsyncExitStack, refusals: Refusals) -> Place:
+async def _page(
+    shell: Any, reins: Reins, closing: AsyncExitStack, refusals: Refusals, silent: set[str] | None
+) -> Place:
     from nbagent.app import elsewhere
     from nbagent.jupyter.bridge import Bridge
     from nbagent.jupyter.front_end import reach, running_cell, takes_input
@@ -170,7 +175,7 @@ async def _page(shell: Any, reins: Reins, closing: AsyncExitStack, refusals: Ref
     cell = running_cell(shell)
     bridge = Bridge(cell=cell)
     closing.callback(bridge.close)
-    hello = await closing.enter_async_context(reach(bridge, shell))
+    hello = await closing.enter_async_context(reach(bridge, shell, silent))
     if hello is not None and hello.document:
         notebook = LiveNotebook(bridge, hello, own_cell=cell)
         if not hello.interactive:

@@ -51,7 +51,7 @@ async def forget(extension: Extension, rest: str) -> str:
     if rest:
         raise ConfigError(f"%agent forget takes nothing, not {rest!r}: it forgets every run of this notebook.")
     _not_while_running(extension)
-    async with _page_of(extension.shell) as notebook:
+    async with _page_of(extension) as notebook:
         return extension.undo.forget(notebook, _document(notebook))
 
 
@@ -60,7 +60,7 @@ async def _turned(extension: Extension, rest: str, *, again: bool) -> str:
     if len(words) > 1 or (words and not words[0].startswith("run-")):
         raise ConfigError(f"%agent undo and redo take a run's id (run-…) or nothing, not {rest!r}.")
     _not_while_running(extension)
-    async with _page_of(extension.shell) as notebook:
+    async with _page_of(extension) as notebook:
         turned = await _turn(extension, notebook, "".join(words), again=again)
         await _write_down(notebook, turned)
     return turned.text
@@ -84,8 +84,9 @@ def _not_while_running(extension: Extension) -> None:
 
 
 @asynccontextmanager
-async def _page_of(shell: Any) -> AsyncGenerator[LiveNotebook | None]:
+async def _page_of(extension: Extension) -> AsyncGenerator[LiveNotebook | None]:
     """Give the notebook of the page that shows the running cell, None where no page answers."""
+    shell = extension.shell
     if getattr(shell, "kernel", None) is None:
         yield None
         return
@@ -96,7 +97,7 @@ async def _page_of(shell: Any) -> AsyncGenerator[LiveNotebook | None]:
     cell = running_cell(shell)
     bridge = Bridge(cell=cell)
     try:
-        async with reach(bridge, shell) as hello:
+        async with reach(bridge, shell, extension.silent) as hello:
             there = hello is not None and hello.document
             yield LiveNotebook(bridge, hello, own_cell=cell) if there and hello is not None else None
     finally:

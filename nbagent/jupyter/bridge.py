@@ -54,6 +54,7 @@ class Bridge:
     def __init__(self, channel: Channel | None = None, *, cell: str | None = None) -> None:
         self.cell = cell
         self.lease: Hello | None = None
+        self.heard = False  # whether any page has said anything
         self._loop = asyncio.get_running_loop()
         self._ids = (f"{uuid.uuid4().hex[:8]}-{n}" for n in itertools.count())
         self._lock = threading.Lock()
@@ -241,6 +242,7 @@ class Bridge:
     def _receive(self, content: Any) -> None:
         if self._closed or not isinstance(content, dict) or content.get("v") != VERSION:
             return
+        self.heard = True
         key, page = content.get("id"), str(content.get("page") or "")
         if (path := content.get("path")) and self.lease is not None and self.lease.page == page:
             self._path = str(path)

@@ -70,6 +70,8 @@ class FrontEnd:
         """Told of each line that a cell prints."""
         self.subshell: str | None = None
         """The subshell that comm messages go to, as JupyterLab sends them on 7.0 to 7.3; None: the main shell."""
+        self.hellos = 0
+        """How often a cell asked who is there."""
         self._faces: dict[str, str] = {}
         self._armed: list[str] = []
         self._timeline = ""
@@ -276,6 +278,7 @@ class FrontEnd:
                 if disabled is False:
                     self._armed.append(button)
             case "comm_msg" if content["comm_id"] in self._bridges and content["data"].get("method") == "custom":
+                self.hellos += content["data"]["content"].get("op") == "hello"
                 for page in self.pages:
                     if (said := page.answer(content["data"]["content"])) is not None:
                         self.send(content["comm_id"], {"method": "custom", "content": said})

@@ -47,6 +47,11 @@ async def test_a_person_reads_text_and_types_their_answers_and_nothing_looks_ali
                 assert part in cell.text, cell.text
             assert "Looking for the page" not in cell.text, "what stood there before the answer is gone"
             assert (await console.cell("1 + 1")).text == "2"
+            asked = console.hellos
+            assert asked > 2
+            server.push("It is **42** still.")
+            assert "still" in (await console.cell("%%agent\nand now?")).text
+            assert console.hellos == asked + 1, "that no page answers is known by now: only the first cell waits"
         server.assert_clean()
 
 
