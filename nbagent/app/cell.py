@@ -115,7 +115,7 @@ async def run_agent_cell(extension: Extension, line: str, body: str, compose: Co
 
 
 def _shown_answer(shown: Shown) -> Answer:
-    return Answer.of(shown.ended, shown.session, replayed=True, stale=shown.stale, weak=shown.weak)
+    return Answer.of(shown.ended, shown.session, replayed=True, stale=shown.stale, not_compared=shown.not_compared)
 
 
 async def _kept_run(
@@ -178,7 +178,7 @@ async def _run(
     blocks = await conversation.opening("\n\n".join(filter(None, (prompt, more))), place.notebook, settings.mode, said)
     events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=noted.run)
     ended = await drive(events, place.view.show, agent=agent, session=conversation.session, stop=stop)
-    extension.answer = Answer.of(ended, conversation.session.id)
+    extension.answer = Answer.of(ended, conversation.session.id, not_compared=kept.not_compared(ended))
     await conversation.learn(place.notebook, ended.cells)
     return ended
 

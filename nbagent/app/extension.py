@@ -33,6 +33,7 @@ from nbagent.jupyter.refusals import Refusals
 from nbagent.jupyter.timer import CellTimer
 
 if TYPE_CHECKING:
+    from nbagent.app.forks import Point
     from nbagent.app.undo import Undo
     from nbagent.jupyter.desk import Desk
 
@@ -57,7 +58,7 @@ class Extension:
         self.stop: Stop | None = None
         self.chosen: dict[str, Any] = {}
         self.agreed: set[tuple[str, ...]] = set()
-        self.shown: dict[str, tuple[str, int]] = {}  # of each notebook: session and end of the run that was shown last
+        self.shown: dict[str, Point] = {}  # of each notebook: where the record ends that was shown last
         self.silent: set[str] = set()  # clients of this kernel none of whose pages answers (jupyter/front_end.py)
         self.desk: Desk | None = None  # what hears the buttons of finished runs
         self.again: dict[str, float] = {}  # cells that a click runs now, until when: they ask the model in any case

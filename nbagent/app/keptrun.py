@@ -7,13 +7,16 @@ a rule is not kept: it would be another one the next time. Read `KeptRun`.
 from __future__ import annotations
 
 import ast
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
-from nbagent.app.above import here, shown_above
+from nbagent.app.above import here, shown_above, untold
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
+from nbagent.app.forks import past_hashes
 from nbagent.app.place import Place, View
 from nbagent.app.replay import RunKey
 from nbagent.core.events import (
@@ -32,7 +35,9 @@ from nbagent.core.ports import Kernel
 from nbagent.core.tools import Tool
 from nbagent.extend.runs import FinishedRun, RunStore
 from nbagent.jupyter.kernel import transformed
-from nbagent.tools.inputs import Inputs, NotingKernel, watched
+from nbagent.tools.inputs import Inputs
+from nbagent.tools.noting import NotingKernel, unwatched, watched
+from nbagent.tools.unseen import not_compared
 from nbagent.view.fold import coalesce
 
 _log = logging.getLogger("nbagent")
@@ -51,15 +56,29 @@ class KeptRun:
         kernel = extension.kernel
         self._inputs = Inputs(kernel.namespace, extension.folder, own=own, plain=_plain(extension.shell))
         self.kernel: Kernel = NotingKernel(kernel, self._inputs)
-        self.view: View = _Taking(place.view, self._events)
+        self.view: View = _Taking(place.view, self._events, self._with_not_compared)
 
     def tools(self, tools: Iterable[Tool]) -> list[Tool]:
         """Return `tools` with what their calls read taken down."""
-        return [watched(tool, self._inputs) for tool in tools]
+        own = {tool.name for tool in self._extension.tools}  # the person's: what these read can't be seen
+        return [(unwatched if tool.name in own else watched)(tool, self._inputs) for tool in tools]
 
     def begin(self, conversation: Conversation) -> None:
         """Say which conversation the run is of; its first message is the next one."""
         self._conversation, self._first = conversation, len(conversation.session.transcript)
+
+    def not_compared(self, ended: RunEnded) -> str:
+        """Return what will not be compared when the cell is run again, in a sentence; "" for nothing, and if it isn't kept."""
+        kept = self._is_kept(ended) and getattr(self._extension.shell, "kernel", None) is not None
+        return not_compared(self._inputs.seen()) if kept else ""
+
+    def _with_not_compared(self, ended: RunEnded) -> RunEnded:
+        """Say so at the end of the record, where it stands when the record is shown again, too."""
+        said = self.not_compared(ended)
+        return replace(ended, checked=" ".join(filter(None, (ended.checked, said)))) if said else ended
+
+    def _is_kept(self, ended: RunEnded) -> bool:
+        return ended.reason is Reason.END_TURN and not self._refused()
 
     async def end(self, ended: RunEnded) -> None:
         """Keep the run if it has finished."""
@@ -67,13 +86,15 @@ class KeptRun:
         if conversation is None:
             return
         conversation.began.pop(cell, None)  # a run that is cut off is gone on with when its cell is run again
-        if ended.reason is not Reason.END_TURN or self._refused():
+        if not self._is_kept(ended):
             return
         if cell:
             conversation.began[cell] = self._first
         now = await here(self._extension.shell, self._place.notebook)
         if now is None:
             return
+        messages = conversation.session.transcript[:]
+        past = await asyncio.to_thread(past_hashes, messages[: self._first])
         run = FinishedRun(
             run=self._run(),
             text=self._key.text,
@@ -82,12 +103,15 @@ class KeptRun:
             model=self._model(),
             above=now.above,
             shown=await shown_above(self._place.notebook, now),
+            texts=now.texts,
+            untold=await asyncio.to_thread(untold, now, messages),
+            past=past[-1],
             cells=tuple(cell for cell in ended.cells if now.ids is None or cell in now.ids),
             inputs=self._inputs.to_json(),
             events=tuple(_stored(event) for event in coalesce(self._events)),
             session=conversation.session.id,
             first=self._first,
-            last=len(conversation.session.transcript),
+            last=len(messages),
         )
         if problem := RunStore(self._extension.folder).keep(run):
             _log.warning(problem)
@@ -125,12 +149,14 @@ def _plain(shell: Any) -> Callable[[str], str]:
 
 
 class _Taking:
-    """A view that takes down every event that it shows."""
+    """A view that takes down every event that it shows; the last one is completed by `last`."""
 
-    def __init__(self, view: View, events: list[Event]) -> None:
-        self._view, self._events = view, events
+    def __init__(self, view: View, events: list[Event], last: Callable[[RunEnded], RunEnded]) -> None:
+        self._view, self._events, self._last = view, events, last
 
     def show(self, event: Event) -> None:
         """Take one event."""
+        if isinstance(event, RunEnded):
+            event = self._last(event)
         self._events.append(event)
         self._view.show(event)

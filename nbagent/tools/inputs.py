@@ -2,37 +2,42 @@
 
 From this a later run can be told whether the answer would still stand. Names come from the code that ran and from the
 variable tools, files from what Python opened meanwhile, from texts in the code that name a file, and from the file
-tools. What the run made itself is not among them. Knows nothing of stores or notebooks. Read `Inputs.code`, then
-`differences`.
+tools. What the run made itself is not among them. What can't be compared later is named (`unseen.py`). Knows nothing of
+stores or notebooks. Read `Inputs.code`; `noting.py` calls it, `lookup.py` compares.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import fnmatch
 import hashlib
 import importlib.util
 import itertools
 import os
 import shlex
+import sys
+import tempfile
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from nbagent.core.messages import Json
-from nbagent.core.ports import Kernel, Output, Ran
-from nbagent.core.tools import Call, Result, Tool
-from nbagent.tools.fingerprints import SAMPLED, WHOLE, Fingerprint, difference, fingerprint, surface
-from nbagent.tools.opens import heard
+from nbagent.tools.fingerprints import SAMPLED, WHOLE, Fingerprint, fingerprint, surface
 from nbagent.tools.reads import reads
+from nbagent.tools.unseen import ELSEWHERE, FROM_DATABASES, FROM_NETWORK, FROM_PROGRAMS, unseen_by, unseen_in
 
 _FILES = 500
 _NAMES = 1_000
-_MATCHES = 2_000
+MATCHES = 2_000
+"""Files of one listing that are compared."""
+
 _TEXT = 1_000
 _END = 1 << 20
 _NOT_DATA = frozenset({"site-packages", "node_modules"})
+_MORE_FILES = f"files beyond the first {_FILES:,}"
+_BEYOND = {"network": FROM_NETWORK, "database": FROM_DATABASES, "program": FROM_PROGRAMS}
+_OF_THE_SYSTEM = ("/proc", "/sys", "/dev", "/etc", "/usr", "/lib", "/run", "/System", "/Library", "C:\\Windows")
+_OF_A_PROGRAM = frozenset({".py", ".pyc", ".so", ".pyd", ".dll", ".dylib"})
 _FUNCTIONS = (types.FunctionType, types.MethodType, type)
 _PATHS = ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
 
@@ -55,11 +60,13 @@ class Inputs:
         self.listed: dict[str, Fingerprint] = {}
         self.files: dict[str, Fingerprint] = {}
         self.listings: dict[tuple[str, str], list[str]] = {}
+        self.unseen: set[str] = set()
         self._namespace, self._plain = namespace, plain
         self._root = Path(os.path.realpath(root))
         self._own = Path(own).name
         self._bound: set[str] = set()
         self._written: set[str] = set()
+        self._made: set[str] = set()  # the same, outside the root
 
     # ── what is read ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -71,6 +78,7 @@ class Inputs:
         """
         found = reads(self._plain(source))
         space = self._namespace()
+        self.unseen |= unseen_by(source, space)
         for name in sorted(found.names):
             self._name(name, space)
         for text in found.texts:
@@ -90,9 +98,13 @@ class Inputs:
         self._name(name, self._namespace())
 
     def _name(self, name: str, space: Mapping[str, Any]) -> None:
-        if name in self.names or name in self._bound or name not in space or len(self.names) >= _NAMES:
+        if name in self.names or name in self._bound or name not in space:
+            return
+        if len(self.names) >= _NAMES:
+            self.unseen.add(f"variables beyond the first {_NAMES:,}")
             return
         value = space[name]
+        self.unseen |= {unseen_in(value)} - {""}
         self.names[name] = fingerprint(name, value, self._root)
         if type(value) is str or (
             type(value).__module__.partition(".")[0] == "pathlib" and type(value).__name__ in _PATHS
@@ -112,20 +124,33 @@ class Inputs:
 
     def file(self, path: str, *, asked: bool = False) -> None:
         """Take down a file that the run reads; `asked`: by its name, so that a notebook counts too."""
+        if _relative(self._root, path) is None and path not in self._made and _is_data(path, asked=asked):
+            self.unseen.add(ELSEWHERE)
         if (name := self._inside(path, asked=asked)) is None or name in self.files or name in self._written:
             return
-        if len(self.files) < _FILES and (self._root / name).is_file():
+        if not (self._root / name).is_file():
+            return
+        if len(self.files) < _FILES:
             self.files[name] = of_file(self._root / name)
+        else:
+            self.unseen.add(_MORE_FILES)
 
     def matches(self, folder: str, pattern: str) -> None:
         """Take down which files a folder holds whose names match."""
         start, rest = _split(folder, pattern)
         name = self._folder(start)
-        if name is not None and (name, rest) not in self.listings and len(self.listings) < _FILES:
-            self.listings[name, rest] = _matching(self._root, name, rest)
+        if name is None or (name, rest) in self.listings:
+            return
+        found = matching(self._root, name, rest) if len(self.listings) < _FILES else None
+        if found is not None:
+            self.listings[name, rest] = found
+        if found is None or len(found) >= MATCHES:
+            self.unseen.add(_MORE_FILES)
 
     def written(self, path: str) -> None:
         """Take down that the run makes a file itself."""
+        if _relative(self._root, path) is None:
+            self._made.add(path)
         if (name := self._inside(path, asked=True)) is not None and name not in self.files:
             self._written.add(name)
 
@@ -135,8 +160,10 @@ class Inputs:
             self.written(path)
         elif what == "glob":
             self.matches(path, pattern)
-        else:
+        elif what == "read":
             self.file(path)
+        else:
+            self.unseen.add(_BEYOND[what])
 
     def _said(self, text: str) -> None:
         """A text may name a file, or a folder of files that a library reads in its own way."""
@@ -188,60 +215,21 @@ class Inputs:
     def to_json(self) -> Json:
         """Return what was read as a JSON object; call it when the run is over: files that came up meanwhile are its own."""
         for (folder, pattern), names in self.listings.items():
-            self._written.update(set(_matching(self._root, folder, pattern)) - set(names))
+            self._written.update(set(matching(self._root, folder, pattern)) - set(names))
         return {
-            "names": {name: found.to_json() for name, found in self.names.items()},
+            **self.seen(),
             "listed": {name: found.to_json() for name, found in self.listed.items() if name not in self.names},
-            "files": {name: found.to_json() for name, found in self.files.items()},
             "listings": [[folder, pattern, names] for (folder, pattern), names in self.listings.items()],
-            "written": sorted(self._written)[:_MATCHES],
+            "written": sorted(self._written)[:MATCHES],
         }
 
-
-def differences(kept: Json, namespace: Mapping[str, Any], root: Path) -> list[str]:
-    """Return in words what of `kept` (`Inputs.to_json`) is different now, variables first; [] where nothing is.
-
-    Raises KeyError, TypeError or ValueError where `kept` is no such object.
-    """
-    root = Path(os.path.realpath(root))
-    told: list[str] = []
-    for table in ("names", "listed"):
-        for name, data in kept[table].items():
-            then = Fingerprint.from_json(data)
-            if name not in namespace:
-                told.append(f"{name} does not exist now")
-            else:
-                value = namespace[name]
-                now = fingerprint(name, value, root) if table == "names" else surface(name, value)
-                told.append(difference(name, then, now))
-    written = set(kept["written"])
-    for name, data in kept["files"].items():
-        told.append(_file_difference(name, Fingerprint.from_json(data), root / name))
-    for folder, pattern, names in kept["listings"]:
-        now = set(_matching(root, folder, pattern))
-        told += [f"{name} is new" for name in sorted(now - set(names) - written)]
-        told += [f"{name} is gone" for name in sorted(set(names) - now - written)]
-    return list(dict.fromkeys(text for text in told if text))
-
-
-def weak(kept: Json) -> list[str]:
-    """Return which of `kept` were compared in part only, each with what that means."""
-    return [
-        f"{name}: {found['weak']}"
-        for table in ("names", "files")
-        for name, found in kept[table].items()
-        if found["weak"]
-    ]
-
-
-def _file_difference(name: str, then: Fingerprint, path: Path) -> str:
-    if not path.is_file():
-        return f"{name} is gone"
-    now = of_file(path)
-    if then.digest == now.digest:
-        return ""
-    before, after = then.facets.get("bytes", 0), now.facets.get("bytes", 0)
-    return f"{name} changed" + (f": {before:,} bytes then, {after:,} now" if before != after else "")
+    def seen(self) -> Json:
+        """Return the part of `to_json` that says what was read until now, and what of it can't be compared."""
+        return {
+            "names": {name: found.to_json() for name, found in self.names.items()},
+            "files": {name: found.to_json() for name, found in self.files.items()},
+            "unseen": sorted(self.unseen),
+        }
 
 
 def of_file(path: Path) -> Fingerprint:
@@ -276,6 +264,16 @@ def _relative(root: Path, path: str) -> str | None:
     return real.relative_to(root).as_posix() if real.is_relative_to(root) else None
 
 
+def _is_data(path: str, *, asked: bool) -> bool:
+    """Whether a file outside the root is data; of one that was opened (not `asked` for by name), none that programs use."""
+    whole = Path(os.path.abspath(path))  # noqa: PTH100
+    if not asked:
+        own = (*_OF_THE_SYSTEM, sys.prefix, sys.base_prefix, tempfile.gettempdir())
+        if any(whole.is_relative_to(place) for place in own) or whole.suffix in _OF_A_PROGRAM or _hidden(whole.parts):
+            return False
+    return whole.is_file()
+
+
 def _split(folder: str, pattern: str) -> tuple[str, str]:
     """Return the folder that a pattern begins in, and the part of it that has wildcards."""
     parts = Path(folder, pattern).parts
@@ -283,10 +281,10 @@ def _split(folder: str, pattern: str) -> tuple[str, str]:
     return os.path.join(*parts[:first]) if first > 0 else ".", "/".join(parts[first:])  # noqa: PTH118  (parts of any form)
 
 
-def _matching(root: Path, folder: str, pattern: str) -> list[str]:
+def matching(root: Path, folder: str, pattern: str) -> list[str]:
     """Return the files that match, relative to the root, hidden ones and notebooks left out: those are not the data."""
     try:
-        found = itertools.islice((root / folder).glob(pattern), _MATCHES)
+        found = itertools.islice((root / folder).glob(pattern), MATCHES)
         names = [path.relative_to(root) for path in found]
     except (OSError, ValueError, NotImplementedError, IndexError):
         return []
@@ -315,69 +313,3 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if type(constant) is types.CodeType:
             yield from _names_in(constant)
-
-
-# ── where it is read ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class NotingKernel:
-    """A kernel whose code is looked at before it runs, and whose files are heard while it runs."""
-
-    def __init__(self, kernel: Kernel, inputs: Inputs) -> None:
-        self._kernel, self._inputs = kernel, inputs
-
-    def namespace(self) -> Mapping[str, Any]:
-        """See `Kernel.namespace`."""
-        return self._kernel.namespace()
-
-    async def run(self, code: str, *, emit: Callable[[Output], None], timeout: float | None) -> Ran:
-        """See `Kernel.run`."""
-        ran, ended = self._inputs.code(code), False
-        try:
-            with heard(self._inputs.heard):
-                done = await self._kernel.run(code, emit=emit, timeout=timeout)
-            ended = done.status == "ok"
-        finally:
-            ran(ended)
-        return done
-
-    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
-        """See `Kernel.scratch`."""
-        self._inputs.code(code)
-        with heard(self._inputs.heard):
-            return await self._kernel.scratch(code, timeout=timeout)
-
-
-def watched(tool: Tool, inputs: Inputs) -> Tool:
-    """Return `tool` with what its calls read taken down."""
-
-    async def function(call: Call, **given: Any) -> Result:
-        _before(tool.name, given, inputs)
-        result = Result.of(await tool.function(call, **given))
-        if tool.name == "grep":
-            for line in "\n".join(str(block.get("text", "")) for block in result.content).splitlines():
-                inputs.file(line.partition(":")[0])
-        return result
-
-    return dataclasses.replace(tool, function=function)
-
-
-def _before(name: str, given: Json, inputs: Inputs) -> None:
-    match name:
-        case "inspect_variable":
-            inputs.name(str(given["name"]))
-        case "list_variables":
-            inputs.listing(str(given["pattern"]), int(given["limit"]))
-        case "read_file" | "edit_file":
-            inputs.file(str(given["path"]), asked=True)
-        case "write_file":
-            inputs.written(str(given["path"]))
-        case "glob":
-            inputs.matches(str(given["folder"]), str(given["pattern"]))
-        case "grep":
-            inputs.file(str(given["folder"]), asked=True)
-            inputs.matches(str(given["folder"]), "**/*")
-        case "shell":
-            inputs.words(str(given["command"]))
-        case _:
-            pass
