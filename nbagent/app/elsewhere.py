@@ -7,14 +7,15 @@ Must not know of bridges or pages. Read `clicked`, `typed`, `unattended`.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from nbagent.app.place import Place, WithoutCards
 from nbagent.core.events import Event
 from nbagent.jupyter.approval import PersonApprover, TypedApprover
 from nbagent.jupyter.proposal import Proposal, ProposalNotebook
 from nbagent.jupyter.refusals import Refusals, RememberingApprover
+from nbagent.jupyter.typed import from_front_end
 from nbagent.view.appendix import Note, appended, plain
 from nbagent.view.fold import ViewModel, fold
 from nbagent.view.record import record
@@ -37,7 +38,7 @@ def clicked(notebook: ProposalNotebook, show: Show, view: AgentView, person: Per
     return Place(view, person, notebook, finish)
 
 
-def typed(notebook: ProposalNotebook, show: Show) -> Place:
+def typed(notebook: ProposalNotebook, show: Show, shell: Any) -> Place:
     """A person who reads text and types: cells go to the next input and below the text, to be copied."""
     from rich.console import Console
 
@@ -51,9 +52,7 @@ def typed(notebook: ProposalNotebook, show: Show) -> Place:
         if notes := proposed(notebook.proposals):
             print(f"\n{plain(notes)}")  # noqa: T201  (text is all that this front end shows)
 
-    # looked up now: ipykernel puts its own input() in place for each cell, and the default was bound before
-    approver = TypedApprover(read=builtins.input)
-    return Place(WithoutCards(view), approver, notebook, finish)
+    return Place(WithoutCards(view), TypedApprover(read=from_front_end(shell)), notebook, finish)
 
 
 def unattended(notebook: ProposalNotebook, show: Show, refusals: Refusals) -> Place:

@@ -188,7 +188,7 @@ async def _page(
     view.close()
     person.close()
     if takes_input(shell):
-        return elsewhere.typed(proposals, slot.show)
+        return elsewhere.typed(proposals, slot.show, shell)
     return elsewhere.unattended(proposals, slot.show, refusals)
 
 

@@ -257,7 +257,40 @@ async def where_nothing_can_be_typed_any_more_it_denies_at_once(route: Route) ->
     assert not route.approver.present
 
 
-TYPED: tuple[Promise, ...] = (*EVERYONE, where_nothing_can_be_typed_any_more_it_denies_at_once)
+async def what_is_asked_side_by_side_is_put_one_after_the_other(route: Route) -> None:
+    group = [approval(f"n = {n}") for n in range(3)]
+    await route.approve()
+    await route.deny("not this one")
+    await route.approve()
+    tasks = await asked(route, *group)
+    got = await answers(route, tasks, *group)
+    assert [(answered.approved, answered.words) for answered in got] == [
+        (True, ""),
+        (False, "not this one"),
+        (True, ""),
+    ]
+
+
+async def the_loop_turns_while_a_line_is_waited_for_and_the_wait_can_be_given_up(route: Route) -> None:
+    never, after = approval("never"), approval("after")
+    tasks = await asked(route, never)
+    await unanswered(tasks[0])
+    tasks[0].cancel()
+    await asyncio.wait(tasks)
+    assert tasks[0].cancelled()
+    await route.deny("this was for the one that was given up")
+    await route.approve()
+    tasks = await asked(route, after)
+    [got] = await answers(route, tasks, after)
+    assert got.approved, "the line was typed into the box of another question"
+
+
+TYPED: tuple[Promise, ...] = (
+    *EVERYONE,
+    what_is_asked_side_by_side_is_put_one_after_the_other,
+    the_loop_turns_while_a_line_is_waited_for_and_the_wait_can_be_given_up,
+    where_nothing_can_be_typed_any_more_it_denies_at_once,
+)
 
 
 # ── nobody ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,7 +6,6 @@ the same channels as a front end: clicks as comm messages, lines as replies to i
 
 from __future__ import annotations
 
-import builtins
 import json
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from nbagent.core.events import ApprovalAnswered, ApprovalAsked, Event, QuestionAnswered, QuestionAsked, State
 from nbagent.core.ports import Answered, Approval, Question
 from nbagent.jupyter.approval import PersonApprover, PolicyApprover, TypedApprover
+from nbagent.jupyter.typed import Read, from_terminal
 from nbagent.view.widget import AgentView
 
 MARK = "PERSON "
@@ -88,14 +88,15 @@ class ClickedRoute:
 class TypedRoute:
     """A keyboard: what the person types comes as the answer to input(), in this order."""
 
-    def __init__(self) -> None:
-        self.approver = TypedApprover(read=self._read)
+    def __init__(self, read: Read) -> None:
+        self.approver = TypedApprover(read=self._line)
+        self._read = read
         self._gone = False
 
-    def _read(self, prompt: str) -> str:
+    async def _line(self, prompt: str) -> str:
         if self._gone:
             raise EOFError
-        return builtins.input(prompt)
+        return await self._read(prompt)
 
     async def approve(self, *, times: int = 1, rule: str = "", edited: str | None = None, only: int = -1) -> None:
         tell({"type": "a" if rule else "y"})
@@ -120,5 +121,5 @@ class NobodysRoute(TypedRoute):
     """Nobody."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(from_terminal)
         self.approver = PolicyApprover()

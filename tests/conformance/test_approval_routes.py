@@ -24,6 +24,7 @@ KEEP = """
 import json
 from nbagent.jupyter.bridge import Bridge
 from nbagent.jupyter.front_end import reach
+from nbagent.jupyter.typed import from_front_end
 from tests.conformance.approval_kit import CLICKED, TYPED, keep_all
 from tests.conformance.approval_routes import ClickedRoute, TypedRoute
 
@@ -116,7 +117,7 @@ class TestKeyboard:
     pytestmark = KERNEL
 
     async def test_typed_lines_keep_every_promise(self, tmp_path):
-        check(await tried(tmp_path, "TYPED", "TypedRoute", typed=True), TYPED)
+        check(await tried(tmp_path, "TYPED", "lambda: TypedRoute(from_front_end(get_ipython()))", typed=True), TYPED)
 
 
 async def test_the_policy_keeps_every_promise():

@@ -231,7 +231,8 @@ class FrontEnd:
                 self.on_input()
             else:
                 await self.until(lambda: bool(self.typed))
-                self.client.input(self.typed.pop(0))
+                line = {"value": self.typed.pop(0)}
+                self.client.stdin_channel.send(self.client.session.msg("input_reply", line, parent=request))
 
     async def _iopub(self) -> None:
         while True:

@@ -111,3 +111,17 @@ async def test_an_interrupt_while_the_person_is_asked_ends_the_run_and_leaves_no
             assert "It is 42." in (await console.cell("%%agent\nand now")).text
             assert "42" in results(server)[-1]
         server.assert_clean()
+
+
+async def test_the_time_limit_of_a_run_holds_while_a_typed_question_is_open(tmp_path):
+    """A line typed afterwards, into the box that still stands there, answers nothing that is asked later."""
+    with MessagesServer() as server:
+        async with front_end(tmp_path, server, typed=[]) as console:
+            server.push(calls("run_python", code="ran = 1"))
+            cell = await console.cell("%%agent --timeout 4\ngo")
+            assert "time limit" in cell.text and len(cell.asked) == 1, cell.text
+            console.typed = ["y", "n"]
+            server.push(calls("run_python", code="ran = 2"))
+            await console.cell("%%agent\nand now")
+            assert await console.value("'ran' in globals()") == "False"
+        server.assert_clean()
