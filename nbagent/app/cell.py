@@ -82,7 +82,9 @@ async def run_agent_cell(extension: Extension, line: str, body: str, compose: Co
     task = asyncio.current_task()
     stop.bind(task.cancel if task is not None else None)
     try:
-        reins = Reins(stop.now, stop.spare, lambda: stop.now(Reason.CELL_GONE), extension.later, settings.cell_timeout)
+        reins = Reins(
+            stop.now, stop.spare, lambda: stop.now(Reason.CELL_GONE), extension.waiting, settings.cell_timeout
+        )
         async with find_place(extension.shell, reins, extension.refusals, extension.silent) as place:
             extension.approver = place.approver
             place.notebook = place.notebook or extension.file

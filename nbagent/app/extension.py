@@ -21,6 +21,7 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.log import LogFile
 from nbagent.app.traits import NbAgent
 from nbagent.app.transform import transform
+from nbagent.app.waiting import WaitingRecords
 from nbagent.config import Settings, load
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
@@ -64,7 +65,7 @@ class Extension:
         self.again: dict[str, float] = {}  # cells that a click runs now, until when: they ask the model in any case
         self.approver: Approver | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._later: set[asyncio.Task[None]] = set()
+        self.waiting = WaitingRecords(shell)
         self.refusals = Refusals()
         self.traceback = ""
         self.log = LogFile(self.folder / ".nbagent" / "nbagent.log")
@@ -99,11 +100,6 @@ class Extension:
         """Say that no run is under way any more."""
         self.stop, self.approver = None, None
 
-    def later(self, task: asyncio.Task[None]) -> None:
-        """Keep a task that goes on after its run, until it is done or nbagent is unloaded."""
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
-
     def on_loop(self, act: Callable[[], object]) -> None:
         """Do `act` on the loop of the run that is under way, from any thread: a subshell's magics run on another one."""
         if self._loop is not None and not self._loop.is_closed():
@@ -132,6 +128,7 @@ class Extension:
         shell.configurables.append(self.traits)
         self.number.install()
         self.timer.install()
+        self.waiting.install()
         logger = logging.getLogger("nbagent")
         logger.addHandler(self.log)
         self._propagated, logger.propagate = logger.propagate, False  # nothing of ours is printed into a cell
@@ -143,8 +140,7 @@ class Extension:
     def unload(self) -> None:
         """Take everything out of the shell again."""
         shell = self.shell
-        for task in self._later:
-            task.cancel()
+        self.waiting.remove()
         if self.desk is not None:
             self.desk.close()
         self.number.remove()
