@@ -61,6 +61,7 @@ class Inputs:
         self.files: dict[str, Fingerprint] = {}
         self.listings: dict[tuple[str, str], list[str]] = {}
         self.unseen: set[str] = set()
+        self.tools: set[str] = set()  # the person's, that were called
         self._namespace, self._plain = namespace, plain
         self._root = Path(os.path.realpath(root))
         self._own = Path(own).name
@@ -229,6 +230,7 @@ class Inputs:
             "names": {name: found.to_json() for name, found in self.names.items()},
             "files": {name: found.to_json() for name, found in self.files.items()},
             "unseen": sorted(self.unseen),
+            "tools": sorted(self.tools),
         }
 
 

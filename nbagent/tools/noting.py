@@ -63,7 +63,7 @@ def unwatched(tool: Tool, inputs: Inputs) -> Tool:
     """Return `tool`, which is one of the person's: that it was called is all that can be told of what it read."""
 
     async def function(call: Call, **given: Any) -> Result:
-        inputs.unseen.add(f"what the tool {tool.name} read")
+        inputs.tools.add(tool.name)
         return Result.of(await tool.function(call, **given))
 
     return dataclasses.replace(tool, function=function)

@@ -109,6 +109,8 @@ def not_compared(kept: Json) -> str:
     Raises KeyError, TypeError or AttributeError where `kept` is no such object.
     """
     said = [str(text) for text in kept["unseen"]]
+    if tools := [str(name) for name in kept["tools"]]:
+        said.append(f"what your tool{'s' if len(tools) > 1 else ''} {_few(tools)} read")
     partly = {name: found["weak"] for table in ("names", "files") for name, found in kept[table].items()}
     if names := [name for name, weak in partly.items() if weak == TYPE_ONLY]:
         said.append(f"what is in {_few(names)} (only the type is)")

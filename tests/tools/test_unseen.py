@@ -183,14 +183,14 @@ async def look_up(_call: Call, key: str) -> str:
 async def test_what_a_tool_of_the_persons_and_a_shell_command_read_is_named(tmp_path):
     inputs = Inputs(dict, tmp_path)
     await unwatched(look_up, inputs).function(None, key="x")
-    assert inputs.unseen == {"what the tool look_up read"}
+    assert not_compared(inputs.to_json()) == "Not compared when this cell is run again: what your tool look_up read."
     shell = next(tool for tool in shell_tools(tmp_path) if tool.name == "shell")
 
     async def nothing(_call: Call, command: str) -> str:
         return command
 
     await watched(dataclasses.replace(shell, function=nothing), inputs).function(None, command="date")
-    assert FROM_PROGRAMS in inputs.unseen
+    assert inputs.unseen == {FROM_PROGRAMS}
 
 
 # ── the sentence ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -216,7 +216,12 @@ def test_one_sentence_says_all_that_is_not_compared(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kept", [{}, {"unseen": 1, "names": {}, "files": {}}, {"unseen": [], "names": {"a": 1}, "files": {}}]
+    "kept",
+    [
+        {},
+        {"unseen": 1, "tools": [], "names": {}, "files": {}},
+        {"unseen": [], "tools": [], "names": {"a": 1}, "files": {}},
+    ],
 )
 def test_what_is_no_record_of_inputs_is_refused(kept):
     with pytest.raises((KeyError, TypeError)):
