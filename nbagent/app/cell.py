@@ -137,6 +137,8 @@ async def _kept_run(
     settings = await consented(extension, settings, place)
     with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document) as noted:
         ended = await _run(extension, settings, place, prompt, kept, noted, more=more, stop=stop, new=new)
+    if noted.problem:
+        place.view.show(before_run(Noted, text=noted.problem))
     await kept.end(ended)
     return ended
 

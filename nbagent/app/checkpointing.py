@@ -40,6 +40,8 @@ class Checkpointing:
         self._names = dict(kernel.namespace())
         self._hints: dict[str, tuple[str, ...]] = {}
         self.kernel = WatchedKernel(kernel, self._ran)
+        self.problem = ""
+        """Why its checkpoint is not on disk, as one sentence, once the run has ended."""
         self._plain = kernel
         self._root = root
 

@@ -37,10 +37,11 @@ def _status(extension: Extension, _: str) -> str:
     ]
     if conversation is not None:
         session = conversation.session
+        file, problem = conversation.store.path, conversation.store.problem
         cost = "unknown" if session.cost is None else f"${session.cost:.4f}"
         lines += [
             f"session  {session.id} ({len(session.transcript)} messages)",
-            f"file     {conversation.store.problem or conversation.store.path}",
+            f"file     {f'none: in memory only ({problem})' if problem else file}",
             f"tokens   {session.usage.total:,} (cost {cost})",
         ]
     if settings.ignored:

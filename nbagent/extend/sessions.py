@@ -10,6 +10,7 @@ import os
 import secrets
 import time
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def read_session(path: Path) -> Stored | None:
 class JsonlStore:
     """Appends records to one file; the file and its folder are made at the first record, readable by their owner only.
 
-    A place that can't be written (read-only folder, full disk) does not stop a run: `problem` then holds the sentence,
+    A place that can't be written (read-only folder, full disk) does not stop a run: `problem` then says which and why,
     and records are dropped from there on.
     """
 
@@ -60,7 +61,7 @@ class JsonlStore:
         self._ready = False
 
     def append(self, record: Json) -> None:
-        """Append one record as one line, in one write, with the time (`when`, seconds since 1970)."""
+        """Append one record as one line, with the time (`when`, seconds since 1970)."""
         if self.problem:
             return
         line = json.dumps({**record, "when": round(time.time(), 3)}, ensure_ascii=False, default=str) + "\n"
@@ -69,11 +70,18 @@ class JsonlStore:
                 private_folder(self.path.parent)
                 self._ready = True
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
-            try:
-                os.write(handle, line.encode("utf-8", "replace"))
-            finally:
-                os.close(handle)
+            with FileIO(handle, "a") as file:
+                _write_whole(file, line.encode("utf-8", "replace"))
         except OSError as error:
-            self.problem = (
-                f"The session can't be kept on disk ({self.path}: {error.strerror}); it lives in memory only."
-            )
+            self.problem = f"{self.path}: {error.strerror}"
+
+
+def _write_whole(file: FileIO, data: bytes) -> None:
+    """Write all of `data` at the end or nothing: a disk that is nearly full takes a part, and refuses what comes after."""
+    end, rest = file.seek(0, os.SEEK_END), memoryview(data)
+    try:
+        while rest:
+            rest = rest[file.write(rest) :]
+    except OSError:
+        file.truncate(end)
+        raise

@@ -100,7 +100,7 @@ async def test_agent_undo_typed_with_the_keyboard_keeps_what_the_person_wrote_si
     await notebook.see(last - 1, "Taken back: “the mean, please”")  # one cell above it went
     said = await notebook.text(last - 1)
     assert "“df = [10, 20, 30]  # mine” stays: it was edited since" in said
-    assert f"put back the text and output of In[{count}]" in said
+    assert f"restored the text and output of In[{count}]" in said
     assert await notebook.sources() == [
         *BEFORE, "%%agent --new\nthe mean, please", "df = [10, 20, 30]  # mine", "%agent undo"
     ]  # fmt: skip

@@ -462,13 +462,13 @@ def test_a_real_jupyter_server_is_found_and_asked(tmp_path, runtime):
 
 
 def test_an_undo_does_not_write_a_notebook_that_a_server_has_open(tmp_path, runtime):
-    """Row 74: what is true of writing is true of putting back."""
+    """Row 74: what is true of writing is true of restoring."""
     path = write(tmp_path / "n.ipynb", RICH)
     now = path.read_bytes()
     change = FileChange(str(path), "n.ipynb", b"before", content_hash(now))
     told = Told()
     with Jupyter(tmp_path, ["n.ipynb"]) as jupyter:
         jupyter.says_so(runtime)
-        restore_files([change], Checkpoint(Head("run", 0.0, "", "", None, "")), told)
+        assert not restore_files([change], Checkpoint(Head("run", 0.0, "", "", None, "")), told), "it waits"
     assert path.read_bytes() == now
-    assert told.kept == [f"n.ipynb stays as it is: it is open in Jupyter ({jupyter.url})"]
+    assert told.kept == [f"n.ipynb could not be restored: it is open in Jupyter ({jupyter.url})"]
