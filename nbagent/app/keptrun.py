@@ -107,13 +107,13 @@ class KeptRun:
             untold=await asyncio.to_thread(untold, now, messages),
             past=past[-1],
             cells=tuple(cell for cell in ended.cells if now.ids is None or cell in now.ids),
-            inputs=self._inputs.to_json(),
+            inputs=await asyncio.to_thread(self._inputs.to_json),
             events=tuple(_stored(event) for event in coalesce(self._events)),
             session=conversation.session.id,
             first=self._first,
             last=len(messages),
         )
-        if problem := RunStore(self._extension.folder).keep(run):
+        if problem := await asyncio.to_thread(RunStore(self._extension.folder).keep, run):
             _log.warning(problem)
 
     def _refused(self) -> bool:

@@ -5,6 +5,7 @@ Knows nothing of stores or notebooks. Read `NotingKernel`, then `watched`.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +16,8 @@ from nbagent.core.tools import Call, Result, Tool
 from nbagent.tools.inputs import Inputs
 from nbagent.tools.opens import heard
 from nbagent.tools.unseen import FROM_PROGRAMS
+
+_OF_FILES = frozenset({"read_file", "edit_file", "glob", "grep", "shell"})
 
 
 class NotingKernel:
@@ -49,14 +52,21 @@ def watched(tool: Tool, inputs: Inputs) -> Tool:
     """Return `tool`, which is one of nbagent's, with what its calls read taken down."""
 
     async def function(call: Call, **given: Any) -> Result:
-        _before(tool.name, given, inputs)
+        if tool.name in _OF_FILES:  # these hash files; variables are looked at on the loop's thread only
+            await asyncio.to_thread(_before, tool.name, given, inputs)
+        else:
+            _before(tool.name, given, inputs)
         result = Result.of(await tool.function(call, **given))
         if tool.name == "grep":
-            for line in "\n".join(str(block.get("text", "")) for block in result.content).splitlines():
-                inputs.file(line.partition(":")[0])
+            await asyncio.to_thread(_found, result, inputs)
         return result
 
     return dataclasses.replace(tool, function=function)
+
+
+def _found(result: Result, inputs: Inputs) -> None:
+    for line in "\n".join(str(block.get("text", "")) for block in result.content).splitlines():
+        inputs.file(line.partition(":")[0])
 
 
 def unwatched(tool: Tool, inputs: Inputs) -> Tool:

@@ -1,4 +1,4 @@
-"""What a run may have read that no fingerprint can be taken of: the network, databases, other programs, clock, chance.
+"""What a run may have read that no fingerprint can be taken of: the network, databases, other programs, clock and chance.
 
 It is not compared when the run's cell is run again, and that is told in one sentence. A look at the syntax tree and at
 the types of values, and nothing is run: what a library does inside is seen only where Python tells it (`opens.py`).
@@ -26,6 +26,8 @@ FROM_DATABASES = "what came from databases"
 FROM_PROGRAMS = "what shell commands and other programs gave"
 CLOCK = "the clock"
 CHANCE = "random numbers"
+TYPED = "what was typed in"
+ENVIRONMENT = "environment variables"
 ELSEWHERE = "files outside this folder"
 
 _OF_LABEL = {NETWORK: FROM_NETWORK, SHELL: FROM_PROGRAMS, INSTALLS: FROM_PROGRAMS}
@@ -79,17 +81,21 @@ def unseen_in(value: object) -> str:
 
 
 def _of_tree(tree: ast.AST, namespace: Mapping[str, Any]) -> Iterator[str]:
-    names = Dotted(tree, frozenset({"random", "time", "datetime", "date"}), frozenset(), namespace)
+    names = Dotted(tree, frozenset({"random", "time", "datetime", "date", "input"}), frozenset(), namespace)
     chance, seeded = False, False
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Name) and _DATABASES.match(names.of(node)):
             yield FROM_DATABASES
+        if isinstance(node, ast.Attribute) and names.of(node) in {"os.environ", "os.getenv"}:
+            yield ENVIRONMENT
         if not isinstance(node, ast.Call):
             continue
         called = names.of(node.func)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if _CLOCKS.fullmatch(called or method) or (called == "time.strftime" and len(node.args) == 1):
             yield CLOCK
+        if called in {"input", "getpass.getpass"}:
+            yield TYPED
         given = bool(node.args or node.keywords)
         seeded = seeded or (bool(_SEEDS.fullmatch(called)) and given)
         if method == "sample":

@@ -33,9 +33,11 @@ from nbagent.tools.unseen import (
     CHANCE,
     CLOCK,
     ELSEWHERE,
+    ENVIRONMENT,
     FROM_DATABASES,
     FROM_NETWORK,
     FROM_PROGRAMS,
+    TYPED,
     not_compared,
     unseen_by,
     unseen_in,
@@ -74,6 +76,8 @@ SPACE = {"np": np, "pd": pd, "random": random, "sqlite3": sqlite3, "datetime": d
         ("df.sample(3)", {CHANCE}),
         ("df.sample(3, random_state=1)", set()),
         ("import uuid; uuid.uuid4()", {CHANCE}),
+        ("region = input('Region? ')", {TYPED}),
+        ("import os; os.environ['REGION'], os.getenv('YEAR')", {ENVIRONMENT}),
         ("requests.get(u); datetime.now()", {FROM_NETWORK, CLOCK}),
     ],
 )
@@ -87,7 +91,7 @@ _PIECES = ("import time\n", "%", "%%bash\n", "!", "(", ")", "np.random.", "now()
 @given(st.lists(st.sampled_from(_PIECES), max_size=12).map("".join))
 @settings(max_examples=60, deadline=None)
 def test_any_text_may_be_looked_at(code):
-    assert unseen_by(code, SPACE) <= {FROM_NETWORK, FROM_DATABASES, FROM_PROGRAMS, CLOCK, CHANCE}
+    assert unseen_by(code, SPACE) <= {FROM_PROGRAMS, CLOCK, CHANCE}
 
 
 def test_a_variable_may_lead_to_a_database_or_the_network():
