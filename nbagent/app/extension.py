@@ -30,6 +30,7 @@ from nbagent.core.run import Stop
 from nbagent.core.tools import Tool
 from nbagent.jupyter.counts import CellNumber
 from nbagent.jupyter.kernel import ShellKernel
+from nbagent.jupyter.persons import Persons
 from nbagent.jupyter.refusals import Refusals
 from nbagent.jupyter.timer import CellTimer
 
@@ -49,6 +50,7 @@ class Extension:
         self.traits = NbAgent(parent=shell)
         self.folder = Path.cwd()
         self.kernel = ShellKernel(shell, floods=self.folder / ".nbagent" / "outputs")
+        self.persons = Persons(shell, self.kernel)
         self.number = CellNumber(shell)
         self.timer = CellTimer(shell)
         self.tools: list[Tool] = []
@@ -126,6 +128,7 @@ class Extension:
         shell.register_magics(self.magics)
         shell.input_transformers_cleanup.append(transform)
         shell.configurables.append(self.traits)
+        self.persons.install()
         self.number.install()
         self.timer.install()
         self.waiting.install()
@@ -143,6 +146,7 @@ class Extension:
         self.waiting.remove()
         if self.desk is not None:
             self.desk.close()
+        self.persons.remove()
         self.number.remove()
         self.timer.remove()
         logger = logging.getLogger("nbagent")

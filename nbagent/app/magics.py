@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
-import threading
 from collections.abc import Awaitable
 from typing import Any
 
@@ -15,7 +13,6 @@ from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.options import describe
 from nbagent.app.reports import command
 from nbagent.core.errors import ConfigError
-from nbagent.jupyter.interrupts import OWNER
 
 
 @magics_class
@@ -37,7 +34,7 @@ class AgentMagics(Magics):
 
         As a line:  %agent status | stop | model NAME | mode MODE | rules | prompt | doctor | traceback | help
         """
-        if OWNER.get() is not None or not _is_persons_thread():
+        if not self._extension.persons.speaks():
             raise Refused("An agent's code can't use %agent or %%agent: they are for people.")
         if os.getpid() != self._extension.pid:
             raise Refused("This is a forked copy of the kernel; an agent runs in the kernel itself only.")
@@ -80,15 +77,6 @@ class AgentMagics(Magics):
                 f"%agent {line.split(maxsplit=1)[0]} needs a cell of its own: it asks the page, and has to wait for it."
             )
         _say(said)
-
-
-def _is_persons_thread() -> bool:
-    """Whether this thread runs cells: the main one, or one of ipykernel's subshells. Code's own threads lose their context."""
-    thread = threading.current_thread()
-    subshells = sys.modules.get("ipykernel.subshell")
-    return thread is threading.main_thread() or (
-        subshells is not None and isinstance(thread, subshells.SubshellThread) and thread.name.startswith("subshell-")
-    )
 
 
 def _say(text: str) -> None:

@@ -55,6 +55,12 @@ class ShellKernel:
         self._shell = shell
         self._floods = floods
         self._lock = asyncio.Lock()  # one piece of code at a time: what is patched is the kernel's
+        self._running = False
+
+    @property
+    def running(self) -> bool:
+        """Whether code runs in here now."""
+        return self._running
 
     def namespace(self) -> Mapping[str, Any]:
         """Return the person's variables by name: no underscore names, none that IPython put there itself."""
@@ -118,9 +124,11 @@ class ShellKernel:
                 report = _Report(error="UsageError", message=_REFUSED)
             else:
                 with gate, Capture(self._shell, outputs, gate, scratch=scratch) as capture:
+                    self._running = True
                     report = await self._in_task(body, gate, capture, pid)
                     await capture.drain()
         finally:
+            self._running = False
             if gate.person or gate.timed_out:
                 end_processes(processes)  # what stopped code has started must not go on alone
             if report.error and not outputs.errors:

@@ -237,13 +237,30 @@ async def test_a_thread_that_outlives_its_cell_prints_into_no_other_cell_of_the_
         server.assert_clean()
 
 
+HELPERS = """
+def helper(line): return get_ipython().magics_manager.magics["line"]["agent"](line)
+def as_cell(): return get_ipython().run_cell("helper('status')").raise_error()
+"""
 NESTED = [
     "get_ipython().run_cell_magic('agent', '', 'hi')",
     "get_ipython().run_line_magic('agent', 'status')",
     "ip = get_ipython()\nr = await ip.run_cell_async('%%agent\\nhi', transformed_cell=ip.transform_cell('%%agent\\nhi'))\nr.raise_error()",
     "x = 1\n%agent status",
     "def again(): return get_ipython().magics_manager.magics['cell']['agent']('', 'hi')\nawait again()",
+    "import contextvars\nprint(contextvars.Context().run(helper, 'status'))",
+    "import contextvars\nprint(contextvars.Context().run(as_cell))",
+    "import asyncio, contextvars\nasync def look(): return helper('status')\nprint(await asyncio.get_running_loop().create_task(look(), context=contextvars.Context()))",
 ]
+LATER = """
+import asyncio, contextvars
+said = []
+def later():
+    try:
+        said.append(helper("mode bypass"))
+    except Exception as error:
+        said.append(str(error))
+asyncio.get_running_loop().call_later(0.2, later, context=contextvars.Context());
+"""
 
 
 @pytest.mark.kernel
@@ -252,6 +269,7 @@ async def test_code_of_the_agents_never_starts_an_agent(tmp_path):
     """Row 69: whatever way it takes; and only one request is made for each reply."""
     with MessagesServer() as server:
         async with Room(tmp_path, server, **ALLOW) as room:
+            await room.cell(HELPERS)
             steps = [
                 calls(tool, **{key: code})
                 for code in NESTED
@@ -266,6 +284,11 @@ async def test_code_of_the_agents_never_starts_an_agent(tmp_path):
             )  # by the magic itself, or by the look at the code before
             assert all(any(why in text for why in refused) for text in room.results()), room.results()
             assert len(room.results()) == len(steps)
+            assert all("for people" in text for text in room.results()[-6:]), "the look can't see what helpers do"
+            await room.cell("%%agent --new\ngo", calls("add_cell", source=LATER), "It comes later.")
+            await room.cell("import asyncio\nwhile not said: await asyncio.sleep(0.05)")
+            assert "for people" in str(await room.value("said"))
+            (await room.cell("%agent status")).says("running  no")
             await room.still_works()
         server.assert_clean()
 
