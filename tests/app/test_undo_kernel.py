@@ -180,7 +180,9 @@ async def test_after_a_restart_cells_and_files_are_put_back_and_variables_are_sa
     async with room(tmp_path, server) as again:
         again.page.document.cells[:] = [*document.cells, *again.page.document.cells]
         undone = await again.cell("%agent undo")
-        undone.says("removed In[", "removed b.txt", "the variables: they were only in the memory of the kernel that ran it")
+        undone.says(
+            "removed In[", "removed b.txt", "the variables: they were only in the memory of the kernel that ran it"
+        )
         assert "v = 2" not in [source for _, source in cells(again)]
         assert not (tmp_path / "b.txt").exists()
         (await again.cell("%agent redo")).says("restored In[", "restored b.txt")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.async_api import expect
@@ -106,6 +107,51 @@ async def test_agent_undo_typed_with_the_keyboard_keeps_what_the_person_wrote_si
     ]  # fmt: skip
     assert await notebook.evaluate("df") == "[1, 2, 3]"
     await notebook.see(agent, "Taken back at")
+
+
+def shows(name: str, **trusted: bool) -> dict[str, Any]:
+    """A cell that has shown HTML with a script, as in a notebook that this person has made, or somebody else."""
+    html = f"<b>{name}</b><script>window.__scripts_of.push('{name}')</script>"
+    output = {"output_type": "display_data", "data": {"text/html": html}, "metadata": {}}
+    return {"cell_type": "code", "source": f"# {name}", "metadata": trusted, "execution_count": 1,
+            "outputs": [output]}  # fmt: skip
+
+
+async def test_a_cell_that_comes_back_runs_its_scripts_only_if_the_page_had_trusted_it(desk: Desk) -> None:
+    notebook = desk.notebook
+    cells = [shows("mine", trusted=True), shows("theirs"), shows("edited", trusted=False)]
+    await notebook.js(f"window.__scripts_of = []; shared().insertCells(1, {json.dumps(cells)})")
+    for number, name in enumerate(("mine", "theirs", "edited"), 1):
+        await notebook.see(number, name)
+    assert await notebook.page.evaluate("window.__scripts_of") == ["mine"]
+    _, mine, theirs, edited = await ids(desk)
+    await desk.set_env(NBAGENT_MODE="bypass")
+    agent = await desk.ask(
+        Reply([call("read_cell", cell=cell) for cell in (mine, theirs, edited)]),
+        Reply(
+            [
+                call("delete_cell", cell=mine),
+                call("delete_cell", cell=theirs),
+                call("edit_cell", cell=edited, source="print('anew')", run=True),
+            ]
+        ),
+        say("Gone."),
+    )
+    await desk.done()
+    assert await notebook.text(1) == "anew\n"
+    await notebook.js("window.__scripts_of.length = 0")
+
+    await button(desk, agent - 2, "undo").click()
+    await notebook.see(agent, "Taken back at")
+    assert (await ids(desk))[1:4] == [mine, theirs, edited]
+    for number, name in enumerate(("mine", "theirs", "edited"), 1):
+        await notebook.see(number, name)
+    assert await notebook.page.evaluate("window.__scripts_of") == ["mine"]
+    trusted = "return [1, 2, 3].map(cell => content().widgets[cell].model.trusted)"
+    assert await notebook.js(trusted) == [True, False, False]
+    assert [output.data["text/html"] for cell in notebook.saved().cells[1:4] for output in cell.outputs] == [
+        cell["outputs"][0]["data"]["text/html"] for cell in cells
+    ]
 
 
 async def test_a_reloaded_page_has_its_buttons_again_and_a_copy_beside_it_and_a_dead_kernel_have_none(
