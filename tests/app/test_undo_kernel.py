@@ -148,7 +148,11 @@ async def test_what_the_person_changed_since_stays_and_is_named(tmp_path: Path, 
         assert await there.value("x") == "mine"
 
 
-async def test_an_interrupted_run_is_taken_back_too(tmp_path: Path, server: MessagesServer) -> None:
+async def test_an_interrupted_run_is_taken_back_too_and_one_that_is_not_on_disk_says_so(
+    tmp_path: Path, server: MessagesServer
+) -> None:
+    (tmp_path / ".nbagent").mkdir()
+    (tmp_path / ".nbagent" / "checkpoints").write_text("a file where the folder should be")
     async with room(tmp_path, server) as there:
         await there.cell("n = 1")
         code = "n = 2\nprint('turn' + 'ing', flush=True)\nimport time\nwhile True: time.sleep(0.01)"
@@ -156,7 +160,8 @@ async def test_an_interrupted_run_is_taken_back_too(tmp_path: Path, server: Mess
         running = asyncio.create_task(there.cell("%%agent\nloop", calls("add_cell", source=code)))
         await asyncio.wait_for(began, 20)
         there.interrupt()
-        await running
+        record = (await running).cell["outputs"][0]["data"]["text/html"]
+        assert "The checkpoint of this run is kept only as long as this kernel lives" in record
         assert await there.value("n") == 2
         (await there.cell("%agent undo")).says("restored the variables n", "removed ")
         assert await there.value("n") == 1

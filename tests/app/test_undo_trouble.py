@@ -26,7 +26,7 @@ async def test_a_checkpoint_that_can_not_be_written_is_told_once_and_serves_all_
     with desk.run() as checkpointing:
         desk.take(checkpointing)
         await desk.edit("a", "a = 10")
-    assert checkpointing.problem.startswith("Its checkpoint is kept only as long as this kernel lives")
+    assert checkpointing.problem.startswith("The checkpoint of this run is kept only as long as this kernel lives")
     assert "Not a directory" in checkpointing.problem
     said = await desk.back()
     assert desk.cell("a")["source"] == "a = 1"
