@@ -104,7 +104,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "nbformat": {"headless/": EAGER, "outside": LAZY, "tools/keeping.py": LAZY},
     "papermill": {"headless/": LAZY},
     "platformdirs": {"extend/": EAGER, "outside": EAGER},
-    "psutil": {"jupyter/commands.py": LAZY},
+    "psutil": {"jupyter/commands.py": LAZY, "tools/server_kernels.py": LAZY},
     "pydantic": {"core/tools.py": LAZY},
     "pygments": {"view/": EAGER},
     "rich": {"headless/report.py": EAGER, "view/terminal.py": EAGER, "outside": EAGER},
