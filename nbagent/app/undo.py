@@ -42,10 +42,12 @@ ELSEWHERE = "the cells: they are in another notebook ({}). Take this run back th
 NO_PAGE = "the cells: no page that shows the notebook has answered"
 CUT_OFF = "the rest of the cells: {}"
 DAMAGED = "The checkpoint of this run can't be read any more: {}."
-IN_MEMORY_ONLY = "The checkpoint of this run is kept only as long as this kernel lives: it can't be written to disk ({})."
+IN_MEMORY_ONLY = (
+    "The checkpoint of this run is kept only as long as this kernel lives: it can't be written to disk ({})."
+)
 NAMES_GONE = "they were only in the memory of the kernel that ran it, and this is another one"
 NAMES_TOO_MANY = f"only those of the last {NAMES_OF} runs are kept"
-NAMES_TURNED = "another kernel has taken this run back, or done it again, since"
+NAMES_ELSEWHERE = "another kernel has taken this run back, or done it again, since"
 IN_MEMORY = 4 * RUN_LIMIT
 """Bytes of checkpoints that are kept in memory, where the disk takes none."""
 
@@ -167,7 +169,7 @@ class Undo:
         for entry in self._entries.values():
             head = heads.get(entry.path, entry.head)
             if entry.kept is None and head.undone_at != entry.head.undone_at:
-                entry.head, entry.names = head, NAMES_TURNED
+                entry.head, entry.names = head, NAMES_ELSEWHERE
 
     # ── taking back ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -178,14 +180,14 @@ class Undo:
         restored all the same. `document` is what the notebook is known by while the kernel lives.
         """
         async with self.lock:
-            return await self._turn(notebook, run, document, again=False)
+            return await self._do(notebook, run, document, again=False)
 
     async def do_again(self, notebook: Notebook | None, run: str = "", *, document: str = "") -> Outcome:
         """Do again what was taken back last, or of the run that is named: as `take_back`."""
         async with self.lock:
-            return await self._turn(notebook, run, document, again=True)
+            return await self._do(notebook, run, document, again=True)
 
-    async def _turn(self, notebook: Notebook | None, run: str, document: str, *, again: bool) -> Outcome:
+    async def _do(self, notebook: Notebook | None, run: str, document: str, *, again: bool) -> Outcome:
         if self._running():  # it may have begun while a page was looked for
             return Outcome(RUNNING)
         self._catch_up()

@@ -159,26 +159,34 @@ class CellChange:
     @classmethod
     def of(cls, record: Json, known: Self | None = None) -> Self:
         """Read `to_json`; what was before is in `record` or else in `known`."""
-        before: CellState | None = known.before if known is not None else None
+        before = known.before if known is not None else None
         if "before" in record:
-            given = record["before"]
-            outputs = given and given["outputs"]
-            whole: Json = {"outputs": None if outputs is None else tuple(outputs), "around": given and _around(given)}
-            before = given and CellState(**{**given, **whole})
-        after = record["after"]
-        there: Json = {**after, "around": _around(after)} if after else {}
-        left = Footprint(**there) if after else None
-        facts = record["moved"], tuple(record["keys"]), record["theirs"], record["made"]
-        return cls(record["id"], before, left, *facts)
+            before = _state(record["before"])
+        after, keys = _footprint(record["after"]), tuple(record["keys"])
+        return cls(record["id"], before, after, record["moved"], keys, record["theirs"], record["made"])
 
 
 def _fields(value: CellState | Footprint) -> Json:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
-def _around(value: Json) -> Around | None:
-    found = value["around"]
-    return None if found is None else (tuple(found[0]), tuple(found[1]))
+def _state(given: Json | None) -> CellState | None:
+    if given is None:
+        return None
+    outputs = None if given["outputs"] is None else tuple(given["outputs"])
+    fields: Json = {**given, "outputs": outputs, "around": _around(given["around"])}
+    return CellState(**fields)
+
+
+def _footprint(given: Json | None) -> Footprint | None:
+    if given is None:
+        return None
+    fields: Json = {**given, "around": _around(given["around"])}
+    return Footprint(**fields)
+
+
+def _around(given: list[list[str]] | None) -> Around | None:
+    return None if given is None else (tuple(given[0]), tuple(given[1]))
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
