@@ -64,11 +64,11 @@ class Checkpointing:
 
     def _watched(self, tool: Tool, *, own: bool) -> Tool:
         if own:
-            return _noting(tool, lambda given: self._used(tool, given))
+            return self._told(tool, lambda _: f"the tool {tool.name}")
         if tool.name in _WRITES:
             return self._writing(tool)
         if tool.name == "shell":
-            return _noting(tool, lambda given: self._commanded(tool, given))
+            return self._told(tool, lambda given: f"the command `{first_line(str(given.get('command', '')), 80)}`")
         return dataclasses.replace(tool, preview=lambda given: self._previewed(tool.preview(given)))
 
     def _previewed(self, preview: Preview) -> Preview:
@@ -76,13 +76,15 @@ class Checkpointing:
         self._hints[preview.body] = preview.effects
         return preview
 
-    def _used(self, tool: Tool, given: Mapping[str, Any]) -> None:
-        if tool.kind(dict(given)) not in _LOOKS:
-            self.checkpoint.note(f"what the tool {tool.name} did")
+    def _told(self, tool: Tool, name: Callable[[Mapping[str, Any]], str]) -> Tool:
+        """Return `tool` with its calls, unless they only look, named among what can't be taken back."""
 
-    def _commanded(self, tool: Tool, given: Mapping[str, Any]) -> None:
-        if tool.kind(dict(given)) not in _LOOKS:
-            self.checkpoint.note(f"what the command `{first_line(str(given.get('command', '')), 80)}` did")
+        async def function(call: Call, **given: Any) -> Any:
+            if tool.kind(given) not in _LOOKS:
+                self.checkpoint.note(f"what {name(given)} did")
+            return await tool.function(call, **given)
+
+        return dataclasses.replace(tool, function=function)
 
     def _writing(self, tool: Tool) -> Tool:
         async def function(call: Call, **given: Any) -> Any:
@@ -159,14 +161,6 @@ class WatchedKernel:
             return await self._kernel.scratch(code, timeout=timeout)
         finally:
             self._told(code, before, "code that was run to look")
-
-
-def _noting(tool: Tool, note: Callable[[Mapping[str, Any]], None]) -> Tool:
-    async def function(call: Call, **given: Any) -> Any:
-        note(given)
-        return await tool.function(call, **given)
-
-    return dataclasses.replace(tool, function=function)
 
 
 def _read(path: Path, room: int) -> tuple[bytes | None, str]:

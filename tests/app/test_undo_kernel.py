@@ -34,7 +34,7 @@ def cells(room: Room) -> list[tuple[str, str]]:
     return [(cell["id"], cell["source"]) for cell in room.page.document.cells]
 
 
-async def test_undo_puts_back_cells_files_and_variables_and_redo_gives_them_again(
+async def test_undo_restores_cells_files_and_variables_and_redo_gives_them_again(
     tmp_path: Path, server: MessagesServer
 ) -> None:
     (tmp_path / "notes.txt").write_text("mine\n")
@@ -168,7 +168,7 @@ async def test_an_interrupted_run_is_taken_back_too_and_one_that_is_not_on_disk_
         assert code not in [source for _, source in cells(there)]
 
 
-async def test_after_a_restart_cells_and_files_are_put_back_and_variables_are_said_to_be_gone(
+async def test_after_a_restart_cells_and_files_are_restored_and_variables_are_said_to_be_gone(
     tmp_path: Path, server: MessagesServer
 ) -> None:
     async with room(tmp_path, server) as there:
