@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from nbagent.core.errors import NotebookError, Unsure
-from nbagent.core.messages import Json
+from nbagent.core.messages import Json, clean
 from nbagent.core.ports import Anchor, Cell, CellSink, CellType, Notebook, Output, source_hash
 from nbagent.extend.checkpoints import (
     OUTPUT_LIMIT,
@@ -82,7 +82,7 @@ class CheckpointedNotebook:
             else:
                 self._set(CellChange(new, None, empty, made=True))
             cell = await self._notebook.insert(anchor, cell_type, source, metadata=metadata, cell_id=new)
-        self._left(cell.id, type=cell.type, hash=cell.hash)
+        self._wrote(cell, source)
         return cell
 
     async def edit(self, cell_id: str, source: str, expected_hash: str, *, metadata: Json | None = None) -> Cell:
@@ -93,7 +93,7 @@ class CheckpointedNotebook:
             await self._before(cell_id, expected_hash)
             self._left(cell_id, keys=tuple(metadata or ()), hash=source_hash(source))
             cell = await self._notebook.edit(cell_id, source, expected_hash, metadata=metadata)
-        self._left(cell_id, hash=cell.hash, type=cell.type)
+        self._wrote(cell, source)
         return cell
 
     async def delete(self, cell_id: str, expected_hash: str) -> None:
@@ -192,6 +192,11 @@ class CheckpointedNotebook:
         others = self._checkpoint.restless() - {change.id}
         if old.around is None or (left is not None and has_moved(ids, change.id, left, others)):
             change.before = replace(old, around=around(ids, change.id))
+
+    def _wrote(self, cell: Cell, source: str) -> None:
+        """Note how a host keeps a text that it took; if it holds another one by now, that one is the person's."""
+        if clean(cell.source) == clean(source):
+            self._left(cell.id, hash=cell.hash, type=cell.type)
 
     def _left(self, cell_id: str, *, keys: tuple[str, ...] = (), **facts: object) -> None:
         change = self._checkpoint.cells.get(cell_id)

@@ -179,7 +179,7 @@ class Bound:
             anchor = await self._instead(after or before, anchor, error, before_that)
             aside = f" (cell {gone} is not there any more, so the cell went beside where that was)"
             cell = await self.notebook.insert(anchor, cell_type, source, metadata=metadata)
-        self.seen.inserted(cell)
+        self.seen.inserted(self.written(cell, source))
         if after:
             self.places.inserted_after(after.strip(), cell.id, listed or ())
         self.places.inserted(cell.id, anchor)
@@ -259,8 +259,12 @@ class Bound:
         self.ledger.ran(cell, ended)
         self.times.took(cell.id, seconds)
 
-    async def mark_stale(self, cell: Cell) -> str:
-        """Mark the outputs that an edited `cell` (as it was before) still has as old; return a sentence about it, or "".
+    def written(self, cell: Cell, source: str) -> Cell:
+        """Return a cell as the model knows it after writing `source`: it has not seen what the person typed there since."""
+        return cell if self.notebook.proposes_only else replace(cell, source=source)
+
+    async def mark_stale(self, cell: Cell, source: str) -> str:
+        """Mark the outputs that an edited `cell` (as it was before `source`) still has as old; return a sentence on it, or "".
 
         A cell that ran and showed nothing is one that has not run again.
         """
@@ -271,10 +275,11 @@ class Bound:
         try:
             if not cell.outputs:
                 not_run = await self.notebook.set_outputs(cell.id, (), None)
-                self.seen.learn(not_run)
+                self.seen.learn(self.written(not_run, source))
                 self.ledger.edited(not_run)  # known by its id from here on
                 return ""
-            self.seen.learn(await self.notebook.set_outputs(cell.id, marks.as_stale(cell.outputs), cell.number))
+            marked = await self.notebook.set_outputs(cell.id, marks.as_stale(cell.outputs), cell.number)
+            self.seen.learn(self.written(marked, source))
         except NotebookError as error:  # the edit is made and must be told
             return f" Its outputs are from before the edit; they could not be marked so: {error}."
         return " Its outputs are from before the edit and are marked as stale until it runs."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 from hypothesis import given
@@ -281,3 +282,29 @@ async def test_a_number_that_two_cells_have_names_none(desk):
     desk.notebook.cells_[3]["execution_count"] = 3
     with pytest.raises(NotebookError, match="The cells are"):
         await desk.call("read_cell", cell="In[3]")
+
+
+@pytest.mark.parametrize("after", ["insert", "edit", "set_outputs"])
+async def test_what_the_person_types_right_after_a_write_is_not_taken_for_read(desk, after):
+    """Each write reads back what is there: the model must not be able to overwrite what it was not shown."""
+    write = getattr(desk.notebook, after)
+
+    async def typed_over(*arguments, **options):
+        cell = await write(*arguments, **options)
+        desk.user_edit(cell.id, "the person's")
+        return await desk.notebook.read(cell.id)
+
+    setattr(desk.notebook, after, typed_over)
+    desk.user_run("load", 3, {"output_type": "stream", "name": "stdout", "text": "old"})
+    await desk.call("read_cell", cell="load")
+    with contextlib.suppress(NotebookError):
+        if after == "insert":
+            await desk.call("add_cell", source="x", run=False)
+        else:
+            await desk.call("edit_cell", cell="load", source="x")
+    [written] = [cell["id"] for cell in desk.notebook.cells_ if cell["source"] == "the person's"]
+    for tool, given in (("edit_cell", {"source": "y"}), ("run_cell", {}), ("delete_cell", {})):
+        with pytest.raises(NotebookError, match="changed since you read it"):
+            await desk.call(tool, cell=written, **given)
+    assert desk.raw(written)["source"] == "the person's"
+    assert desk.kernel.ran == []
