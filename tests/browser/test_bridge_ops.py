@@ -194,13 +194,59 @@ async def test_the_page_interrupts_the_kernel_when_synchronous_code_blocks_it(la
         assert await notebook.text(2) == "2"
 
 
-async def test_a_closed_bridge_leaves_nothing_in_the_saved_notebook(lab: Lab) -> None:
-    async with lab.open([SETUP, agent("pass")]) as notebook:
+NEVER_FITS = agent(
+    'cell = await live.insert(Anchor(own), "code", "slow")',
+    "sink = await live.begin_run(cell.id)",
+    'sink.emit(stream("shown"))',
+    'state = {"cell": cell.id, "run": sink._run, "seq": 99, "count": 5, "number": 7}',
+    'tried = await bridge.call("end", last=False, **state)',
+    'ended = await bridge.call("end", last=True, **state)',
+    "print(json.dumps([tried, ended]))",
+)
+
+SAVE_TWICE = agent(
+    f"while not pathlib.Path('{GO}').exists(): await asyncio.sleep(0.02)",
+    "file = pathlib.Path(hello.path).name",
+    "await live.save()",
+    "print('saved', flush=True)",
+    f"while pathlib.Path('{GO}').exists(): await asyncio.sleep(0.02)",
+    "changed = json.loads(pathlib.Path(file).read_text()) | {'metadata': {'by': 'somebody'}}",
+    "pathlib.Path(file).write_text(json.dumps(changed))",
+    "os.utime(file, (time.time() + 60,) * 2)",
+    "begin = time.monotonic()",
+    "try: await live.save()",
+    "except NotebookError as error: print(error, time.monotonic() - begin < 15)",
+)
+
+
+async def test_a_save_goes_on_behind_a_dialog_of_the_persons_and_is_refused_when_the_page_opens_its_own(
+    lab: Lab,
+) -> None:
+    """The page asks about a file that changed on disk for as long as nobody answers: the run must not wait for that."""
+    setup = f"{SETUP}import os\nfrom nbagent.core.errors import NotebookError"
+    async with lab.open([setup, agent("pass"), NEVER_FITS, SAVE_TWICE]) as notebook:
         await notebook.run(0)
         await notebook.run(1)
         saved = await notebook.save()
-        assert saved.cells[1].outputs == []
+        assert saved.cells[1].outputs == [], "a closed bridge leaves nothing in the saved notebook"
         assert "widgets" not in saved.metadata
+
+        await notebook.run(2)
+        assert json.loads(await notebook.text(2)) == [{"gap": True}, {"gap": True}]
+        states = "return [shared().getCell(3).executionState, shared().getCell(3).execution_count]"
+        assert await notebook.js(states) == ["idle", 7], "a cell whose outputs never fit does not run for ever"
+
+        await notebook.start(4)
+        await notebook.js("void window.jupyterapp.commands.execute('help:about')")
+        await notebook.page.locator(".jp-Dialog").wait_for()
+        with go_on(notebook):
+            await notebook.until("String(shared().getCell(4).getOutputs()[0]?.text ?? '').includes('saved')")
+            await notebook.page.locator(".jp-Dialog").press("Escape")
+            await notebook.page.locator(".jp-Dialog").wait_for(state="detached")
+        await notebook.until("String(shared().getCell(4).getOutputs()[0]?.text ?? '').includes('True')")
+        assert "its file changed on disk" in await notebook.text(4)
+        await notebook.page.locator(".jp-Dialog").press("Escape")
+        await notebook.page.locator(".jp-Dialog").wait_for(state="detached")
 
 
 async def test_an_inserted_cell_is_trusted(lab: Lab) -> None:

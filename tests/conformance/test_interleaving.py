@@ -159,6 +159,9 @@ class Interleaving(RuleBasedStateMachine):
         truth, text = self.truth[cell_id := self.some(pick)], self.text()
         self.raw(cell_id)["source"] = truth.text = truth.mine = text
         truth.by_agent = False
+        truth.loose = (
+            truth.loose or cell_id in self.agent_made
+        )  # of such a cell they made the text, and the agent the run
 
     def adds(self, pick: int) -> None:
         cell = raw(f"p{self.texts}", text := self.text())

@@ -303,8 +303,8 @@ async def test_what_the_person_types_right_after_a_write_is_not_taken_for_read(d
         else:
             await desk.call("edit_cell", cell="load", source="x")
     [written] = [cell["id"] for cell in desk.notebook.cells_ if cell["source"] == "the person's"]
-    for tool, given in (("edit_cell", {"source": "y"}), ("run_cell", {}), ("delete_cell", {})):
+    for tool, more in (("edit_cell", {"source": "y"}), ("run_cell", {}), ("delete_cell", {})):
         with pytest.raises(NotebookError, match="changed since you read it"):
-            await desk.call(tool, cell=written, **given)
+            await desk.call(tool, cell=written, **more)
     assert desk.raw(written)["source"] == "the person's"
     assert desk.kernel.ran == []
