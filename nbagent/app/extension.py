@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nbagent.app.answer import Answer
 from nbagent.app.conversation import Conversation
 from nbagent.app.log import LogFile
 from nbagent.app.traits import NbAgent
@@ -56,7 +55,6 @@ class Extension:
         self.tools: list[Tool] = []
         self.conversations: dict[str, Conversation] = {}
         self.last: Conversation | None = None
-        self.answer: Answer | None = None
         self.file: Notebook | None = None  # of `nbagent ask --notebook`: a notebook that nobody has open
         self.stop: Stop | None = None
         self.chosen: dict[str, Any] = {}

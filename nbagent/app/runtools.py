@@ -1,0 +1,58 @@
+"""The tools of one run: those of the kernel, of the notebook if there is one, of the folder, and the person's own.
+
+Must not know how a run goes, nor what is taken down of its calls. Read `tools_of`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from nbagent.app.extension import Extension
+from nbagent.core.ports import Kernel, Notebook
+from nbagent.core.tools import Tool
+from nbagent.jupyter.figures import with_figures
+from nbagent.tools import control, python, shell, variables, workspace
+from nbagent.tools import notebook as notebook_tools
+from nbagent.tools.ledger import Ledger
+from nbagent.tools.results import ResultStore
+from nbagent.tools.seen import Seen
+
+
+class MakeTools(Protocol):
+    """Makes the tools of a run; without `seen`, `ledger` and the kernel that they work `on` only to tell which there are."""
+
+    def __call__(
+        self, results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
+    ) -> list[Tool]:
+        """Return the tools."""
+        ...
+
+
+def tools_of(extension: Extension, notebook: Notebook | None, timeout: float | None) -> MakeTools:
+    """Return what makes the tools of a run; `timeout` is the seconds after which its code is stopped (None: never).
+
+    A tool of the person's takes the place of ours of the same name.
+    """
+
+    def make(
+        results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
+    ) -> list[Tool]:
+        kernel = on or extension.kernel
+        tools = [
+            *variables.tools(kernel),
+            *python.tools(kernel, timeout=timeout),
+            *(
+                notebook_tools.tools(
+                    notebook, kernel, timeout=timeout, seen=seen, ledger=ledger, times=extension.timer.times
+                )
+                if notebook is not None
+                else ()
+            ),
+            *workspace.tools(extension.folder, notebook),
+            *shell.tools(extension.folder),
+            *control.tools(results),
+        ]
+        own = {tool.name for tool in extension.tools}
+        return [tool for tool in tools if tool.name not in own] + [with_figures(tool) for tool in extension.tools]
+
+    return make
