@@ -275,7 +275,7 @@ async def test_code_of_the_agents_never_starts_an_agent(tmp_path):
                 for code in NESTED
                 for tool, key in (("run_python", "code"), ("add_cell", "source"))
             ]
-            shown = await room.cell("%%agent --max-turns 20\ngo", *steps, "None of it.")
+            shown = await room.cell("%%agent --max-turns 20\ngo", *steps, "None of it.", within=90)
             shown.says("None of it.")
             assert len(server.requests) == len(steps) + 1
             refused = (
