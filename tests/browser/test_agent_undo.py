@@ -66,6 +66,14 @@ async def test_the_button_in_the_record_takes_the_run_back_and_gives_it_again(de
     await expect(button(desk, agent, "undo")).to_have_css("display", "inline-block")
     await expect(notebook.page.locator(".jp-Cell.nbagent-mine")).to_have_count(3)
     await notebook.screenshot("undo-before")
+    by_script = "link => (link.click(), link.getAttribute('aria-busy'))"
+    assert await button(desk, agent, "undo").evaluate(by_script) is None, "a script in an output is no person"
+    with_more = "link => (link.setAttribute('href', link.getAttribute('href') + '?javascript:x'), link.id = 'bent')"
+    await button(desk, agent, "again").evaluate(with_more)
+    await notebook.page.locator("#bent").click()
+    assert await notebook.page.locator("#bent").get_attribute("aria-busy") is None, (
+        "a link that is not just ours is none"
+    )
 
     await button(desk, agent, "undo").dblclick()  # the second half of a double click is not another undo
     await notebook.see(agent, "Taken back at")

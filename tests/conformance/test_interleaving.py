@@ -69,11 +69,15 @@ class Changing:
 
 @dataclass
 class Doing:
-    """The call that runs: what it may change. `met`: the person acted inside; `did`: it has changed a text or the cells."""
+    """The call that runs: what it may change. `met`: the person acted inside, `shifted`: on where cells are.
+
+    `did`: it has changed a text or the cells.
+    """
 
     name: str = ""
     given: dict[str, Any] = field(default_factory=dict)
     met: bool = False
+    shifted: bool = False
     did: bool = False
     made: str = ""
     ran: set[str] = field(default_factory=set)
@@ -145,6 +149,7 @@ class Interleaving(RuleBasedStateMachine):
         self.turns += 1
         if act is not None and self.act(*act):
             self.doing.met = True
+            self.doing.shifted = self.doing.shifted or act[0] in ("moves", "deletes")
 
     def act(self, name: str, pick: int, to: int) -> bool:
         """Let the person do one thing, if they can."""
@@ -270,8 +275,8 @@ class Interleaving(RuleBasedStateMachine):
         if (beside := given.get("before")) in ids:
             assert ids[place + 1] == beside
         elif (beside := given.get("after")) in ids:  # or right after the last of the cells that it added there before
-            assert ids[place - 1] in {beside, *self.agent_made}
-            assert ids.index(beside) < place or self.doing.met, "unless just that one was moved away at that moment"
+            right = ids[place - 1] in {beside, *self.agent_made} and ids.index(beside) < place
+            assert right or self.doing.shifted, "unless just that one was moved away or deleted at that moment"
         self.doing.made = cell_id
         self.agent_made.add(cell_id)
         self.read[cell_id] = {cell["source"]}
