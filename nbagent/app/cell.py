@@ -19,6 +19,7 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.forks import fork, past_of
 from nbagent.app.keptrun import KeptRun
+from nbagent.app.model import model_of
 from nbagent.app.options import parse
 from nbagent.app.place import Place, Reins, find_place
 from nbagent.app.replay import RunKey, offer, why_failed
@@ -32,11 +33,9 @@ from nbagent.core.events import Noted, Reason, RunEnded
 from nbagent.core.loop import run
 from nbagent.core.messages import Block, Json
 from nbagent.core.policy import Policy
-from nbagent.core.ports import Model, Notebook
+from nbagent.core.ports import Notebook
 from nbagent.core.run import Agent, Stop
 from nbagent.core.tools import Toolset
-from nbagent.models import open_model
-from nbagent.models.catalog import DEFAULT_MODEL
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.results import capped
 
@@ -145,7 +144,7 @@ def _request(extension: Extension, line: str, body: str, compose: Compose | None
     )
     settings.limits()
     settings.policy()
-    _model(settings)
+    model_of(settings)
     return _Request(words, options, settings, compose)
 
 
@@ -219,7 +218,7 @@ def _agent(going: _Going, gate: Policy) -> Agent:
     made = going.make(conversation.results, conversation.seen, ledger, going.noted.kernel)
     tools = going.noted.tools(going.kept.tools(made), going.extension.tools)
     return Agent(
-        model=_model(going.settings),
+        model=model_of(going.settings),
         tools=Toolset(capped(tool, conversation.results) for tool in tools),
         gate=gate,
         approver=place.approver,
@@ -227,10 +226,6 @@ def _agent(going: _Going, gate: Policy) -> Agent:
         notebook=lambda: place.notebook.path if place.notebook is not None else "",
         closing=lambda: ledger.closing(conversation.seen.listing or ()),
     )
-
-
-def _model(settings: Settings) -> Model:
-    return open_model(settings.model or DEFAULT_MODEL, base_url=settings.base_url or None)
 
 
 def _tell_of_idle_rules(gate: Policy, tools: Toolset, place: Place) -> None:

@@ -9,6 +9,7 @@ Read `offer`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
@@ -20,6 +21,7 @@ from nbagent.app.above import Here, changes_above, changes_of_texts, here, shown
 from nbagent.app.consent import before_run
 from nbagent.app.extension import Extension
 from nbagent.app.forks import PastNow, Point
+from nbagent.app.model import model_of
 from nbagent.app.place import Place
 from nbagent.config import Settings
 from nbagent.core.events import Event, FoundStale, RunEnded, ViewCleared, from_json
@@ -28,11 +30,11 @@ from nbagent.core.policy import Mode
 from nbagent.core.ports import Question
 from nbagent.core.questions import put
 from nbagent.extend.runs import FinishedRun, RunStore, text_key
-from nbagent.models import open_model
-from nbagent.models.catalog import DEFAULT_MODEL
 from nbagent.tools.cells import starts_agent
 from nbagent.tools.lookup import Lookup
 from nbagent.tools.unseen import not_compared
+
+_log = logging.getLogger("nbagent")
 
 _NO_PART = frozenset({
     "again", "stale", "out", "timeout", "cell_timeout", "budget", "budget_tokens", "max_turns", "preset",
@@ -104,7 +106,7 @@ async def offer(extension: Extension, place: Place, settings: Settings, key: Run
     if key.again or settings.rerun == "live" or (now := await here(extension.shell, place.notebook)) is None:
         return None
     present = place.approver.present
-    model = open_model(settings.model or DEFAULT_MODEL).name if present else ""
+    model = model_of(settings).name if present else ""
     if (found := await _find(extension, place, key, now, model)) is None:
         return None
     ask = settings.stale == "ask" if found.changes else settings.rerun == "ask"
@@ -150,7 +152,8 @@ async def _compared(run: FinishedRun, state: _State) -> _Found | None:
     try:
         changes = tuple(await state.changes(run))
         return _Found(run, events, ended, changes, not_compared(run.inputs), state.began(run))
-    except (KeyError, TypeError, ValueError, AttributeError):  # a damaged file is not there
+    except (KeyError, TypeError, ValueError, AttributeError):  # it is sealed, so this is a fault of ours
+        _log.exception("a kept run can't be compared")
         return None
 
 

@@ -8,6 +8,7 @@ stores or notebooks. Read `Inputs.code`; `noting.py` calls it, `lookup.py` compa
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import hashlib
 import importlib.util
@@ -45,7 +46,8 @@ _PATHS = ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")
 class Inputs:
     """Takes down what a run reads. `root` is the person's folder, `own` the notebook's own file in it (may be "").
 
-    `namespace` gives the variables, `plain` makes Python of a cell's source (magics are none).
+    `namespace` gives the variables, `plain` makes Python of a cell's source (magics are none). After `budget` bytes of
+    files that were hashed whole, further files are compared by a sample.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Inputs:
         *,
         own: str = "",
         plain: Callable[[str], str] = str,
+        budget: int = 1 << 30,
     ) -> None:
         self.names: dict[str, Fingerprint] = {}
         self.listed: dict[str, Fingerprint] = {}
@@ -68,13 +71,15 @@ class Inputs:
         self._bound: set[str] = set()
         self._written: set[str] = set()
         self._made: set[str] = set()  # the same, outside the root
+        self._texts: list[str] = []  # that may name files, and were not looked at yet
+        self._budget = budget
 
     # ── what is read ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def code(self, source: str) -> Callable[[bool], None]:
-        """Take down what code reads, right before it runs; call what is returned when it ran and its names stay bound.
+        """Take down what code reads; call `look` before it runs, and what is returned when it ran and its names stay bound.
 
-        It is told whether the code came to its end. A name is the run's own only if it was certain to be bound then, or
+        That is told whether the code came to its end. A name is the run's own only if it was certain to be bound then, or
         holds another object: code may fail before it binds a name, or go another way.
         """
         found = reads(self._plain(source))
@@ -82,8 +87,7 @@ class Inputs:
         self.unseen |= unseen_by(source, space)
         for name in sorted(found.names):
             self._name(name, space)
-        for text in found.texts:
-            self._said(text)
+        self._texts += found.texts
         missing = object()
         before = {name: space.get(name, missing) for name in found.bound}
 
@@ -93,6 +97,11 @@ class Inputs:
             self._bound |= found.certain if ended else frozenset()
 
         return ran
+
+    def look(self) -> None:
+        """Take down the files that texts name: in the code, in variables, in commands. It reads them, on any thread."""
+        while self._texts:
+            self._said(self._texts.pop())
 
     def name(self, name: str) -> None:
         """Take down a variable that the run looks at."""
@@ -110,7 +119,7 @@ class Inputs:
         if type(value) is str or (
             type(value).__module__.partition(".")[0] == "pathlib" and type(value).__name__ in _PATHS
         ):
-            self._said(str(value))
+            self._texts.append(str(value))
         elif isinstance(value, _FUNCTIONS):
             for used in _globals_of(value):
                 self._name(used, space)
@@ -129,12 +138,13 @@ class Inputs:
             self.unseen.add(ELSEWHERE)
         if (name := self._inside(path, asked=asked)) is None or name in self.files or name in self._written:
             return
-        if not (self._root / name).is_file():
+        if not os.path.isfile(self._root / name):  # noqa: PTH113  (which raises nothing, whatever the text is)
             return
-        if len(self.files) < _FILES:
-            self.files[name] = of_file(self._root / name)
-        else:
+        if len(self.files) >= _FILES:
             self.unseen.add(_MORE_FILES)
+            return
+        self.files[name] = of_file(self._root / name, most=WHOLE if self._budget > 0 else 0)
+        self._budget -= 0 if self.files[name].weak else self.files[name].facets["bytes"]
 
     def matches(self, folder: str, pattern: str) -> None:
         """Take down which files a folder holds whose names match."""
@@ -144,8 +154,8 @@ class Inputs:
             return
         found = matching(self._root, name, rest) if len(self.listings) < _FILES else None
         if found is not None:
-            self.listings[name, rest] = found
-        if found is None or len(found) >= MATCHES:
+            self.listings[name, rest] = found[:MATCHES]
+        if found is None or len(found) > MATCHES:
             self.unseen.add(_MORE_FILES)
 
     def written(self, path: str) -> None:
@@ -156,7 +166,11 @@ class Inputs:
             self._written.add(name)
 
     def heard(self, what: str, path: str, pattern: str) -> None:
-        """Take what Python does with a file (see `opens.heard`)."""
+        """Take what Python does with a file (see `opens.heard`); whatever is wrong with the path, its own `open` says it."""
+        with contextlib.suppress(OSError, ValueError):
+            self._heard(what, path, pattern)
+
+    def _heard(self, what: str, path: str, pattern: str) -> None:
         if what == "write":
             self.written(path)
         elif what == "glob":
@@ -185,8 +199,7 @@ class Inputs:
             words = shlex.split(command, comments=True)
         except ValueError:
             words = command.split()
-        for word in words:
-            self._said(word.lstrip("<>"))
+        self._texts += [word.lstrip("<>") for word in words]
 
     def _inside(self, path: str, *, asked: bool) -> str | None:
         """Return the file's path relative to the root, None where it is none of the person's data."""
@@ -207,7 +220,7 @@ class Inputs:
 
     def _folder(self, path: str) -> str | None:
         name = _relative(self._root, path)
-        if name is None or not (self._root / name).is_dir():
+        if name is None or not os.path.isdir(self._root / name):  # noqa: PTH112  (as above)
             return None
         return None if any(part.startswith(".") and part != "." for part in Path(name).parts) else name
 
@@ -215,6 +228,7 @@ class Inputs:
 
     def to_json(self) -> Json:
         """Return what was read as a JSON object; call it when the run is over: files that came up meanwhile are its own."""
+        self.look()
         for (folder, pattern), names in self.listings.items():
             self._written.update(set(matching(self._root, folder, pattern)) - set(names))
         return {
@@ -234,15 +248,15 @@ class Inputs:
         }
 
 
-def of_file(path: Path) -> Fingerprint:
-    """Return the fingerprint of a file: its content; of a very large one size, time, head and tail."""
+def of_file(path: Path, *, most: int = WHOLE) -> Fingerprint:
+    """Return the fingerprint of a file: its content; of one with more than `most` bytes size, time, head and tail."""
     made = hashlib.blake2b(digest_size=16)
     size, partly = 0, ""
     try:
         with path.open("rb") as file:
             stat = os.fstat(file.fileno())
             size = stat.st_size
-            if size <= WHOLE:
+            if size <= max(most, 2 * _END):
                 while data := file.read(_END):
                     made.update(data)
             else:
@@ -273,7 +287,7 @@ def _is_data(path: str, *, asked: bool) -> bool:
         own = (*_OF_THE_SYSTEM, sys.prefix, sys.base_prefix, tempfile.gettempdir())
         if any(whole.is_relative_to(place) for place in own) or whole.suffix in _OF_A_PROGRAM or _hidden(whole.parts):
             return False
-    return whole.is_file()
+    return os.path.isfile(whole)  # noqa: PTH113  (as above)
 
 
 def _split(folder: str, pattern: str) -> tuple[str, str]:
@@ -284,13 +298,37 @@ def _split(folder: str, pattern: str) -> tuple[str, str]:
 
 
 def matching(root: Path, folder: str, pattern: str) -> list[str]:
-    """Return the files that match, relative to the root, hidden ones and notebooks left out: those are not the data."""
+    """Return what matches, relative to the root, in order; hidden ones and notebooks left out: those are not the data.
+
+    If there are more than `MATCHES`, one more than that is returned.
+    """
+    found = _glob(root / folder, tuple(part for part in pattern.split("/") if part))
+    names = dict.fromkeys(path.relative_to(root).as_posix() for path in found if path.suffix != ".ipynb")
+    return sorted(itertools.islice(names, MATCHES + 1))
+
+
+def _glob(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
+    """Yield what matches, never going into hidden folders: an environment in one would be all that there is."""
+    if not parts:
+        return
+    head, rest = parts[0], parts[1:]
     try:
-        found = itertools.islice((root / folder).glob(pattern), MATCHES)
-        names = [path.relative_to(root) for path in found]
-    except (OSError, ValueError, NotImplementedError, IndexError):
-        return []
-    return sorted(name.as_posix() for name in names if name.suffix != ".ipynb" and not _hidden(name.parts))
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    if head == "**":
+        yield from _glob(folder, rest)
+    for entry in entries:
+        if _hidden((entry.name,)):
+            continue
+        if head == "**":
+            if entry.is_dir(follow_symlinks=False):
+                yield from _glob(folder / entry.name, parts)
+        elif fnmatch.fnmatch(entry.name, head):
+            if rest:
+                yield from _glob(folder / entry.name, rest)
+            else:
+                yield folder / entry.name
 
 
 def _hidden(parts: Iterable[str]) -> bool:

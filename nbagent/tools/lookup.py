@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from nbagent.core.messages import Json
-from nbagent.tools.fingerprints import Fingerprint, difference, fingerprint, surface
-from nbagent.tools.inputs import matching, of_file
+from nbagent.tools.fingerprints import WHOLE, Fingerprint, difference, fingerprint, surface
+from nbagent.tools.inputs import MATCHES, matching, of_file
 
 
 class Lookup:
@@ -24,7 +24,7 @@ class Lookup:
     def __init__(self, namespace: Mapping[str, Any], root: Path) -> None:
         self._namespace, self._root = namespace, Path(os.path.realpath(root))
         self._values: dict[tuple[str, str], Fingerprint] = {}
-        self._files: dict[str, Fingerprint | None] = {}
+        self._files: dict[tuple[str, int], Fingerprint | None] = {}
         self._listings: dict[tuple[str, str], frozenset[str]] = {}
 
     async def differences(self, kept: Json) -> list[str]:
@@ -34,7 +34,8 @@ class Lookup:
         """
         told = list(self._of_variables(kept))
         for name, data in kept["files"].items():
-            told.append(_file_difference(name, Fingerprint.from_json(data), await self._file(name)))
+            then = Fingerprint.from_json(data)
+            told.append(_file_difference(name, then, await self._file(name, 0 if then.weak else WHOLE)))
         written = set(kept["written"])
         for folder, pattern, names in kept["listings"]:
             now = await self._listing(folder, pattern)
@@ -55,20 +56,20 @@ class Lookup:
                     self._values[table, name] = now
                 yield difference(name, then, self._values[table, name])
 
-    async def _file(self, name: str) -> Fingerprint | None:
-        if name not in self._files:  # one at a time: memory stays one piece of a file, and Stop waits for one at most
-            self._files[name] = await asyncio.to_thread(_of_file, self._root / name)
-        return self._files[name]
+    async def _file(self, name: str, most: int) -> Fingerprint | None:
+        if (name, most) not in self._files:  # one at a time: memory stays one piece, and Stop waits for one at most
+            self._files[name, most] = await asyncio.to_thread(_of_file, self._root / name, most)
+        return self._files[name, most]
 
     async def _listing(self, folder: str, pattern: str) -> frozenset[str]:
         if (folder, pattern) not in self._listings:
             found = await asyncio.to_thread(matching, self._root, folder, pattern)
-            self._listings[folder, pattern] = frozenset(found)
+            self._listings[folder, pattern] = frozenset(found[:MATCHES])
         return self._listings[folder, pattern]
 
 
-def _of_file(path: Path) -> Fingerprint | None:
-    return of_file(path) if path.is_file() else None
+def _of_file(path: Path, most: int) -> Fingerprint | None:
+    return of_file(path, most=most) if path.is_file() else None
 
 
 def _file_difference(name: str, then: Fingerprint, now: Fingerprint | None) -> str:

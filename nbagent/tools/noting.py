@@ -33,6 +33,7 @@ class NotingKernel:
     async def run(self, code: str, *, emit: Callable[[Output], None], timeout: float | None) -> Ran:
         """See `Kernel.run`."""
         ran, ended = self._inputs.code(code), False
+        await asyncio.to_thread(self._inputs.look)
         try:
             with heard(self._inputs.heard):
                 done = await self._kernel.run(code, emit=emit, timeout=timeout)
@@ -44,6 +45,7 @@ class NotingKernel:
     async def scratch(self, code: str, *, timeout: float | None) -> Ran:
         """See `Kernel.scratch`."""
         self._inputs.code(code)
+        await asyncio.to_thread(self._inputs.look)
         with heard(self._inputs.heard):
             return await self._kernel.scratch(code, timeout=timeout)
 
@@ -56,6 +58,7 @@ def watched(tool: Tool, inputs: Inputs) -> Tool:
             await asyncio.to_thread(_before, tool.name, given, inputs)
         else:
             _before(tool.name, given, inputs)
+        await asyncio.to_thread(inputs.look)
         result = Result.of(await tool.function(call, **given))
         if tool.name == "grep":
             await asyncio.to_thread(_found, result, inputs)

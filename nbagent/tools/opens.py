@@ -1,7 +1,7 @@
 """Hears which files Python code opens, and that it reaches beyond them, through the one audit hook of the process.
 
 An audit hook can't be removed again, so there is at most one a process, which does nothing while nobody listens. It is
-kept with the interpreter (`sys`), as an extension that is loaded anew must find it. Libraries that open files in C++
+kept with the interpreter (`sys`), as an extension that is loaded anew must find it. Several may listen at a time. Libraries that open files in C++
 (pyarrow, duckdb) are not heard. Read `heard`.
 """
 
@@ -42,19 +42,20 @@ class _Opens:
     """The state of the process's hook: who listens, and which threads are inside of a listener."""
 
     def __init__(self) -> None:
-        self.hear: Hear | None = None
+        self.listeners: tuple[Hear, ...] = ()
         self.busy: set[int] = set()
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
-        hear = self.hear
-        if hear is None or event not in _HEARD:
+        listeners = self.listeners
+        if not listeners or event not in _HEARD:
             return
         thread = threading.get_ident()
         if thread in self.busy:  # what a listener opens itself
             return
         self.busy.add(thread)
         try:
-            _report(hear, event, args)
+            for hear in listeners:
+                _report(hear, event, args)
         finally:
             self.busy.discard(thread)
 
@@ -125,8 +126,10 @@ def heard(hear: Hear) -> Generator[None]:
         opens = _Opens()
         setattr(sys, _KEPT, opens)
         sys.addaudithook(opens)
-    before, opens.hear = opens.hear, hear
+    opens.listeners = (*opens.listeners, hear)
     try:
         yield
-    finally:
-        opens.hear = before
+    finally:  # others may have come since, and stay
+        listeners = list(opens.listeners)
+        listeners.remove(hear)
+        opens.listeners = tuple(listeners)

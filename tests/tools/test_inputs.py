@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from nbagent.core.ports import Ran
-from nbagent.tools.inputs import Inputs
+from nbagent.tools.inputs import Inputs, matching
 from nbagent.tools.lookup import Lookup
 from nbagent.tools.noting import NotingKernel, watched
 from nbagent.tools.opens import heard
@@ -309,6 +309,7 @@ def test_a_variable_that_names_a_file_brings_it(here):
     for path in ("t.parquet", Path("t.parquet")):
         inputs = Inputs(lambda path=path: {"path": path}, here)
         inputs.code("pq.read_table(path)")
+        inputs.look()
         assert list(inputs.files) == ["t.parquet"]
 
 
@@ -331,6 +332,7 @@ def test_words_of_a_shell_command_that_name_files_bring_them(here):
     (here / "a.txt").write_text("1")
     inputs = take(Space(), here)
     inputs.words("cat a.txt <a.txt | wc -l; echo 'it''s")
+    inputs.look()
     assert list(inputs.files) == ["a.txt"]
 
 
@@ -342,4 +344,77 @@ def test_there_is_one_hook_a_process_and_it_is_deaf_when_nobody_listens(here):
             (here / "a").read_text()
         (here / "a").read_text()
     (here / "a").read_text()
-    assert told == [str(here / "a")]
+    assert told == [str(here / "a")] * 2
+
+
+def test_runs_that_overlap_hear_their_files_each_whichever_ends_first(here):
+    (here / "a").write_text("1")
+    told: list[str] = []
+    first, second = heard(lambda *_: told.append("first")), heard(lambda *_: told.append("second"))
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    (here / "a").read_text()
+    second.__exit__(None, None, None)
+    (here / "a").read_text()
+    assert told == ["second"]
+
+
+async def test_texts_that_can_be_no_path_do_no_harm(here):
+    """A long query on one line, and a path that may not be looked at: the code runs as if nobody had looked."""
+    (here / "data").mkdir()
+    (here / "loop").symlink_to("loop")
+    texts = ["select " + "x, " * 200, "/" * 300, f"/root/{'y' * 300}/x", "loop", "loop/x", "data/\ud800", "~", "//"]
+    inputs = Inputs(lambda: {f"t{n}": text for n, text in enumerate(texts)}, here)
+    code = "\n".join([*map(repr, texts), *(f"t{n}" for n in range(len(texts)))])
+    kept = await ran(inputs, lambda: None, code)
+    assert kept["files"] == {} and len(kept["names"]) == len(texts)
+    for path in (*texts, "a\0b"):
+        for what in ("read", "write", "glob"):
+            inputs.heard(what, path, "*")
+
+
+async def test_files_behind_a_hidden_folder_with_many_are_found(here):
+    """An environment beside the data would be all that is looked at."""
+    (here / ".venv").mkdir()
+    for n in range(2_100):
+        (here / ".venv" / str(n)).touch()
+    (here / "zdata" / "deep").mkdir(parents=True)
+    (here / "zdata" / "deep" / "sales.csv").write_text("1")
+    inputs = Inputs(dict, here)
+    inputs.matches(".", "**/*.csv")
+    assert inputs.listings == {(".", "**/*.csv"): ["zdata/deep/sales.csv"]} and inputs.unseen == set()
+    for n in range(2_001):
+        (here / "zdata" / f"{n}.txt").touch()
+    inputs.matches(".", "zdata/*.txt")
+    assert {len(names) for names in inputs.listings.values()} == {1, 2_000}
+    assert inputs.unseen == {"files beyond the first 500"}
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*", "**", "**/*", "**/*.csv", "*/*.csv", "a/**/b.csv", "a*/[bc].csv", "x", "a/?.csv"]
+)
+def test_a_listing_finds_what_pathlib_finds(here, pattern):
+    for name in ("a/b.csv", "a/x/b.csv", "a/x/y/b.csv", "ab/c.csv", "x/n.ipynb", "x/c.csv", "b.csv"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).touch()
+    (here / "link").symlink_to(here / "a")
+    expected = {p.relative_to(here).as_posix() for p in here.glob(pattern) if p.suffix != ".ipynb"} - {"."}
+    assert set(matching(here, ".", pattern)) - expected <= ({"link"} | expected)
+    if pattern != "**":  # of which pathlib finds folders only
+        assert set(matching(here, ".", pattern)) == expected
+
+
+async def test_files_beyond_a_gigabyte_are_compared_by_a_sample(here):
+    for name in ("a.bin", "b.bin"):
+        with (here / name).open("wb") as file:
+            file.truncate(3 << 20)
+    inputs = Inputs(dict, here, budget=1 << 20)
+    for name in ("a.bin", "b.bin"):
+        inputs.file(name)
+    kept = inputs.to_json()
+    assert [bool(inputs.files[name].weak) for name in ("a.bin", "b.bin")] == [False, True]
+    assert await differences(kept, {}, here) == []
+    with (here / "b.bin").open("r+b") as file:
+        file.write(b"x")
+    assert await differences(kept, {}, here) == ["b.bin changed"]

@@ -158,6 +158,7 @@ async def test_files_outside_the_folder_are_named_as_not_compared_but_not_those_
     (tmp_path / "data.csv").write_text("1")
     inputs = Inputs(dict, root)
     inputs.code(f"open({str(tmp_path / 'data.csv')!r})")
+    inputs.look()
     assert inputs.unseen == {ELSEWHERE} and inputs.files == {}
     assert await unseen_of(lambda: Path(os.__file__).read_bytes(), root) == set()
     made = Inputs(dict, root)
