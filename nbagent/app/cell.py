@@ -179,7 +179,7 @@ async def _run(
     extension: Extension, request: _Request, place: Place, prompt: str, more: str, *, key: RunKey, stop: Stop
 ) -> _Outcome:
     """Run, with all that undo needs put by; keep the run if it finishes, so that the cell can be run again for nothing."""
-    kept = KeptRun(extension, place, key)
+    view, kept = place.view, KeptRun(extension, place, key)
     place.view = kept.view
     settings = await consented(extension, request.settings, place)
     with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document) as noted:
@@ -193,8 +193,10 @@ async def _run(
         ended = await drive(events, place.view.show, agent=agent, session=conversation.session, stop=stop)
         answer = Answer.of(ended, conversation.session.id, not_compared=kept.not_compared(ended))
         await conversation.learn(place.notebook, ended.cells)
-    if noted.problem:
-        place.view.show(before_run(Noted, text=noted.problem))
+    if noted.problem:  # of this run's undo, so no part of what is shown when the cell is run again
+        said = before_run(Noted, text=noted.problem)
+        view.show(said)
+        conversation.session.log(said)
     await kept.end(ended)
     return _Outcome(ended, answer)
 

@@ -27,6 +27,8 @@ from nbagent.core.policy import Mode
 from nbagent.core.ports import Approver, Notebook
 from nbagent.core.run import Stop
 from nbagent.core.tools import Tool
+from nbagent.extend.runs import RunStore
+from nbagent.extend.seals import Seals
 from nbagent.jupyter.counts import CellNumber
 from nbagent.jupyter.kernel import ShellKernel
 from nbagent.jupyter.persons import Persons
@@ -49,8 +51,11 @@ class Extension:
         self.traits = NbAgent(parent=shell)
         self.folder = Path.cwd()
         self.kernel = ShellKernel(shell, floods=self.folder / ".nbagent" / "outputs")
+        self.seals = (
+            Seals()
+        )  # one for all: where its key can't be kept, what was sealed counts as long as this kernel lives
         self.persons = Persons(shell, self.kernel)
-        self.number = CellNumber(shell)
+        self.number = CellNumber(shell, self.persons.asked)
         self.timer = CellTimer(shell)
         self.tools: list[Tool] = []
         self.conversations: dict[str, Conversation] = {}
@@ -78,7 +83,12 @@ class Extension:
         """What the runs of this kernel, and those on disk, have changed."""
         from nbagent.app.undo import Undo
 
-        return Undo(self.folder, lambda: self.shell.user_ns, lambda: self.stop is not None)
+        return Undo(self.folder, lambda: self.shell.user_ns, lambda: self.stop is not None, self.seals)
+
+    @cached_property
+    def runs(self) -> RunStore:
+        """The finished runs that are kept in the person's folder."""
+        return RunStore(self.folder, seals=self.seals)
 
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""

@@ -23,7 +23,7 @@ from nbagent.app.place import Place
 from nbagent.config import Settings
 from nbagent.core.messages import Json, Message, text_block
 from nbagent.core.tools import Tool
-from nbagent.extend.runs import FinishedRun, RunStore
+from nbagent.extend.runs import FinishedRun
 from nbagent.extend.sessions import FOLDER, read_session
 from nbagent.tools.results import ResultStore
 
@@ -78,7 +78,7 @@ def past_of(extension: Extension, place: Place) -> Past | None:
     if conversation is not None:
         return before(conversation, cell)
     shown = extension.shown.get(place.document)
-    last = next(RunStore(extension.folder).of_cell(cell), None)
+    last = next(extension.runs.of_cell(cell), None)
     if last is not None and (shown is None or shown.session == last.session):
         began = {} if shown is None else {other: first for other, first in shown.began.items() if first < last.first}
         return stored(extension.folder, last.session, last.first, began)

@@ -33,7 +33,7 @@ from nbagent.core.events import (
 from nbagent.core.messages import Json
 from nbagent.core.ports import Kernel
 from nbagent.core.tools import Tool
-from nbagent.extend.runs import FinishedRun, RunStore
+from nbagent.extend.runs import FinishedRun
 from nbagent.jupyter.kernel import transformed
 from nbagent.tools.inputs import Inputs
 from nbagent.tools.noting import NotingKernel, unwatched, watched
@@ -113,7 +113,7 @@ class KeptRun:
             first=self._first,
             last=len(messages),
         )
-        if problem := await asyncio.to_thread(RunStore(self._extension.folder).keep, run):
+        if problem := await asyncio.to_thread(self._extension.runs.keep, run):
             _log.warning(problem)
 
     def _refused(self) -> bool:

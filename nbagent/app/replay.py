@@ -14,7 +14,6 @@ import secrets
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from nbagent.app.above import Here, changes_above, changes_of_texts, here, shown_above
@@ -129,7 +128,7 @@ async def _find(extension: Extension, place: Place, key: RunKey, now: Here, mode
     """Return the one of the cell's runs whose inputs are as they were; else the newest of this cell; else None."""
     stale: _Found | None = None
     state: _State | None = None
-    async with aclosing(_runs(extension.folder, key)) as runs:
+    async with aclosing(_runs(extension.runs, key)) as runs:
         async for run in runs:
             state = state or await _State.of(extension, place, key, now, model)
             if (found := await _compared(run, state)) is None:
@@ -157,9 +156,9 @@ async def _compared(run: FinishedRun, state: _State) -> _Found | None:
         return None
 
 
-async def _runs(folder: Path, key: RunKey) -> AsyncGenerator[FinishedRun]:
+async def _runs(store: RunStore, key: RunKey) -> AsyncGenerator[FinishedRun]:
     """Yield the finished runs of a text, newest first: one at a time is in memory, and is read on another thread."""
-    found = RunStore(folder).of_text(key.text)
+    found = store.of_text(key.text)
     while (run := await asyncio.to_thread(next, found, None)) is not None:
         yield run
 

@@ -24,6 +24,7 @@ from nbagent.extend.bindings import Bindings
 from nbagent.extend.checkpoint_files import RUNS, CheckpointFolder, Journal
 from nbagent.extend.checkpointed import CheckpointedNotebook
 from nbagent.extend.checkpoints import RUN_LIMIT, Checkpoint, Head
+from nbagent.extend.seals import Seals
 from nbagent.tools.cells import first_line
 
 NAMES_OF = 3
@@ -79,11 +80,15 @@ class Undo:
     """The checkpoints of one kernel, and those that are on disk in its folder."""
 
     def __init__(
-        self, folder: Path, namespace: Callable[[], dict[str, Any]], running: Callable[[], bool] = lambda: False
+        self,
+        folder: Path,
+        namespace: Callable[[], dict[str, Any]],
+        running: Callable[[], bool] = lambda: False,
+        seals: Seals | None = None,
     ) -> None:
         self.lock = asyncio.Lock()
         """Held while something is taken back; a run waits for it."""
-        self._disk = CheckpointFolder(folder)
+        self._disk = CheckpointFolder(folder, seals)
         self._root = folder
         self._namespace = namespace
         self._running = running

@@ -12,7 +12,6 @@ from nbagent.app.document import find_document
 from nbagent.app.undo import RUNNING, UNKNOWN
 from nbagent.app.undo_record import write_down
 from nbagent.core.errors import ConfigError, NotebookError
-from nbagent.extend.runs import RunStore
 from nbagent.tools.cells import starts_agent
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ async def _carry_out(
         act = extension.undo.take_back if op == "undo" else extension.undo.do_again
         outcome = await act(notebook, run, document=_document(notebook))
         if op == "undo" and outcome.did and outcome.head is not None:  # it is no finished run of its cell any more
-            RunStore(extension.folder).forget(outcome.head.run)
+            extension.runs.forget(outcome.head.run)
         return outcome.text, await write_down(notebook, outcome)
 
 
@@ -92,7 +91,7 @@ def _has_run(extension: Extension, click: Click) -> bool:
     """Whether the run is one of this person's and was in the cell whose output has the link."""
     if extension.undo.has_run(click.run, click.cell):
         return True
-    return click.op == "again" and any(run.run == click.run for run in RunStore(extension.folder).of_cell(click.cell))
+    return click.op == "again" and any(run.run == click.run for run in extension.runs.of_cell(click.cell))
 
 
 async def _again(extension: Extension, click: Click, notebook: LiveNotebook | None) -> Said:

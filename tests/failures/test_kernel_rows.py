@@ -240,6 +240,7 @@ async def test_a_thread_that_outlives_its_cell_prints_into_no_other_cell_of_the_
 HELPERS = """
 def helper(line): return get_ipython().magics_manager.magics["line"]["agent"](line)
 def as_cell(): return get_ipython().run_cell("helper('status')").raise_error()
+def cell_with_magic(): return get_ipython().run_cell("get_ipython().run_line_magic('agent', 'mode bypass')").raise_error()
 """
 NESTED = [
     "get_ipython().run_cell_magic('agent', '', 'hi')",
@@ -251,15 +252,19 @@ NESTED = [
     "import contextvars\nprint(contextvars.Context().run(as_cell))",
     "import asyncio, contextvars\nasync def look(): return helper('status')\nprint(await asyncio.get_running_loop().create_task(look(), context=contextvars.Context()))",
 ]
-LATER = """
+AFTERWARDS = """
 import asyncio, contextvars
-said = []
-def later():
+said, loop = [], asyncio.get_running_loop()
+def attempt(act):
     try:
-        said.append(helper("mode bypass"))
-    except Exception as error:
+        said.append(act())
+    except BaseException as error:
         said.append(str(error))
-asyncio.get_running_loop().call_later(0.2, later, context=contextvars.Context());
+def later():
+    attempt(lambda: helper("mode bypass"))
+    attempt(as_cell)
+    attempt(cell_with_magic)
+loop.call_later(0.2, later, context=contextvars.Context());
 """
 
 
@@ -285,9 +290,10 @@ async def test_code_of_the_agents_never_starts_an_agent(tmp_path):
             assert all(any(why in text for why in refused) for text in room.results()), room.results()
             assert len(room.results()) == len(steps)
             assert all("for people" in text for text in room.results()[-6:]), "the look can't see what helpers do"
-            await room.cell("%%agent --new\ngo", calls("add_cell", source=LATER), "It comes later.")
-            await room.cell("import asyncio\nwhile not said: await asyncio.sleep(0.05)")
-            assert "for people" in str(await room.value("said"))
+            await room.cell("%%agent --new\ngo", calls("add_cell", source=AFTERWARDS), "It comes later.")
+            await room.cell("import asyncio\nwhile len(said) < 3: await asyncio.sleep(0.05)")
+            assert str(await room.value("said")).count("for people") == 3
+            (await room.cell("%agent mode")).says("default")
             (await room.cell("%agent status")).says("running  no")
             await room.still_works()
         server.assert_clean()
