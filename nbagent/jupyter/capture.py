@@ -12,7 +12,6 @@ import asyncio
 import builtins
 import getpass
 import os
-import select
 import sys
 import threading
 import tokenize
@@ -21,6 +20,7 @@ from typing import Any, Self
 
 from nbagent.core.messages import clean
 from nbagent.jupyter.commands import os_system, run_command
+from nbagent.jupyter.descriptors import Watched
 from nbagent.jupyter.interrupts import OWNER, Gate
 from nbagent.jupyter.outputs import Outputs, as_json, clean_bundle
 
@@ -49,8 +49,7 @@ class Capture:
         self._undo: list[Callable[[], None]] = []
         self._pid = os.getpid()
         self._before: set[threading.Thread] = set()
-        self._watchers: set[threading.Thread] = set()
-        self._pipes: list[int] = []
+        self._watched: list[Watched] = []
         self._child = (self._pid, "")  # what a forked child holds back of a line
 
     def __enter__(self) -> Self:
@@ -106,20 +105,21 @@ class Capture:
         thread = threading.current_thread()
         if thread.name.startswith("subshell-"):  # of ipykernel: it hands on a click in the page
             return False
-        return thread in self._watchers or thread not in self._before
+        return any(thread is watched.watcher for watched in self._watched) or thread not in self._before
 
     # ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _patch_stream(self, name: str) -> None:
         stream: Any = getattr(sys, name)
-        watcher = getattr(stream, "watch_fd_thread", None)
-        if watcher is not None:
-            self._watchers.add(watcher)
-            self._pipes.append(stream._fid)  # noqa: SLF001
+        watched = Watched.of(stream)
+        if watched is not None:
+            self._watched.append(watched)
         stream.flush()
         # where ipykernel watches the descriptor, a forked child's text comes back to us through it
         descriptor: int | None = getattr(stream, "_original_stdstream_fd", None)
         write, flush = self._write(name, stream, descriptor), self._flush(stream.flush, descriptor)
+        if watched is not None:
+            write = _apart(watched, write)
         try:
             self._patch(stream, "write", write)
             self._patch(stream, "flush", flush)
@@ -176,13 +176,8 @@ class Capture:
         return flush
 
     async def drain(self) -> None:
-        """Wait until what child processes wrote to the descriptors has arrived, at most half a second."""
-        for _ in range(50):
-            if not self._pipes or not select.select(self._pipes, [], [], 0)[0]:
-                break
-            await asyncio.sleep(0.01)
-        if self._pipes:
-            await asyncio.sleep(0.02)  # the watcher has read it and is about to write it
+        """Wait until what child processes wrote to the descriptors has arrived."""
+        await asyncio.gather(*(watched.read_up() for watched in self._watched))
 
     # ── rich outputs ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -331,6 +326,18 @@ class Capture:
             return os_system(command) if self._mine() else original(command)
 
         return system
+
+
+def _apart(watched: Watched, write: Callable[[str], int | None]) -> Callable[[str], int | None]:
+    """Have what comes from the descriptor go through `watched`."""
+
+    def write_apart(text: str) -> int | None:
+        if threading.current_thread() is not watched.watcher:
+            return write(text)
+        watched.hand_on(text, write)
+        return len(text)
+
+    return write_apart
 
 
 class _Stream:

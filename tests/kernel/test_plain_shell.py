@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,6 +130,23 @@ async def test_what_emit_prints_is_no_output_of_the_code(shell: InteractiveShell
         ran = await ShellKernel(shell).run("print('x')", emit=lambda _: print("debug"), timeout=5)
     assert ran.outputs[0]["text"] == "x\n"
     assert b"debug" in file.buffer.getvalue()
+
+
+async def test_what_the_code_prints_while_an_output_is_passed_on_is_an_output_too(shell: InteractiveShell) -> None:
+    """Row 39: the helper thread passes on what came before, and the code prints on meanwhile."""
+    passing, printed = threading.Event(), threading.Event()
+
+    def emit(output: dict) -> None:
+        if "helper" in output.get("text", ""):
+            passing.set()
+            printed.wait(0.5)  # the code may have to wait until this is over
+
+    shell.user_ns.update(passing=passing, printed=printed)
+    code = "print('at once')\nprint('helper')\nassert passing.wait(20)\nprint('meanwhile')\nprinted.set()"
+    with contextlib.redirect_stdout(text_file()) as file:
+        ran = await ShellKernel(shell).run(code, emit=emit, timeout=60)
+    assert (ran.status, ran.outputs[0]["text"]) == ("ok", "at once\nhelper\nmeanwhile\n")
+    assert file.buffer.getvalue() == b""
 
 
 def test_too_many_rich_outputs_are_counted_and_errors_stay() -> None:

@@ -72,6 +72,45 @@ def test_descriptors_of_child_processes_are_captured(real_kernel: RealKernel) ->
     assert ran["leaked"] == []
 
 
+SLOW_READS = """
+import os, sys
+read, waiting = os.read, {}
+def slow(fd, size):
+    waiting[fd] = True
+    data = read(fd, size)
+    time.sleep(0.3)
+    return data
+os.read = slow
+for stream in (sys.stdout, sys.stderr):
+    os.write(stream._original_stdstream_fd, b"woken\\n")
+    while stream._fid not in waiting: time.sleep(0.01)
+os.read = read
+"""
+
+
+def test_what_a_child_wrote_is_waited_for_until_it_has_arrived(real_kernel: RealKernel) -> None:
+    """Row 43: on a busy machine the thread that reads the descriptors comes late, also when nothing is left to be read."""
+    for name, redirect in (("stdout", ""), ("stderr", " >&2")):
+        real_kernel.run(SLOW_READS)
+        ran = real_kernel.agent(f"import subprocess\nsubprocess.run('echo late{redirect}', shell=True);")
+        assert stream(ran, name) == "late\n" and len(ran["outputs"]) == 1
+        assert ran["leaked"] == []
+
+
+def test_a_descriptor_that_the_code_led_to_a_file_gets_what_the_code_writes_and_no_more(
+    real_kernel: RealKernel, tmp_path: Path
+) -> None:
+    """Row 43: how we know that all has arrived is not to be seen there."""
+    real_kernel.run(
+        f"import os, sys; kept = os.dup(1); file = os.open({str(tmp_path / 'out')!r}, os.O_CREAT | os.O_RDWR)"
+    )
+    ran = real_kernel.agent("os.dup2(file, 1); os.write(1, b'to the file\\n'); print('here')")
+    real_kernel.run("os.dup2(kept, 1); os.close(kept); os.close(file)")
+    assert (ran["status"], stream(ran), ran["leaked"]) == ("ok", "here\n", [])
+    assert (tmp_path / "out").read_bytes() == b"to the file\n"
+    assert stream(real_kernel.agent("os.write(1, b'back\\n');")) == "back\n"
+
+
 def test_errors_are_shown_once_with_their_traceback(real_kernel: RealKernel) -> None:
     """Row 42: of every kind, also before anything runs."""
     for code, name in [("1/0", "ZeroDivisionError"), ("def f(:", "SyntaxError"), ("return 3", "SyntaxError")]:
