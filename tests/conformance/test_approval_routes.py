@@ -59,13 +59,16 @@ class Person:
                 assert self._front.typed is not None
                 self._front.typed.append(do["type"])
                 self._front.heard()
-            elif "again" in do:
+                continue
+            then = do.pop("then")
+            if "again" in do:
                 self._front.press(self._last)
             else:
                 await self._click(**do)
+            self._front.send(then, {"method": "custom", "content": {}})
 
     async def _click(self, click: str, times: int = 1, first: bool = False, rests: str = "", **do: Any) -> None:
-        other = await self._front.button(do.pop("and")) if "and" in do else ""
+        other = await self._front.button(do.pop("beside")) if "beside" in do else ""
         if rests:
             await self._front.button(rests)  # what wakes later than the clicked one has not rested yet
         self._last = await self._front.click(click, first=first, **do)

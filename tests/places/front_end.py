@@ -74,6 +74,7 @@ class FrontEnd:
         """How often a cell asked who is there."""
         self._faces: dict[str, str] = {}
         self._armed: list[str] = []
+        self._rested: set[str] = set()
         self._timeline = ""
         self._card = 0
         self._heard = asyncio.Event()
@@ -139,6 +140,7 @@ class FrontEnd:
 
     def press(self, button: str) -> None:
         """Send a click on a button, whether it is there or not."""
+        self._rested.clear()
         self.send(button, {"method": "custom", "content": {"event": "click"}})
 
     async def button(self, face: str, *, first: bool = False) -> str:
@@ -151,8 +153,11 @@ class FrontEnd:
         return [button for button, known in self._faces.items() if known == face][-1]
 
     async def rests(self, face: str) -> None:
-        """Return when no button of that face takes a click: a card that changes under the hand takes none for a moment."""
-        await self.until(lambda: not any(self._faces[button] == face for button in self._armed))
+        """Return when a button of that face took no click since the last one: a card that changes takes none for a moment.
+
+        It may take one again by now: the moment can pass unseen on a busy machine.
+        """
+        await self.until(lambda: face in self._rested)
 
     async def until(self, holds: Callable[[], bool], within: float = 30) -> None:
         """Return when `holds` does, looked at after each message from the kernel."""
@@ -276,6 +281,8 @@ class FrontEnd:
                 disabled = state.get("disabled", kind == "comm_close" or None)
                 if disabled is not None and button in self._armed:
                     self._armed.remove(button)
+                if disabled:
+                    self._rested.add(self._faces[button])
                 if disabled is False:
                     self._armed.append(button)
             case "comm_msg" if content["comm_id"] in self._bridges and content["data"].get("method") == "custom":
