@@ -184,7 +184,7 @@ async def _run(
     settings = await consented(extension, request.settings, place)
     with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document) as noted:
         make = tools_of(extension, noted.notebook, None if place.patient else settings.cell_timeout)
-        conversation = _conversation(extension, settings, make, place, new=request.new)
+        conversation = await _conversation(extension, settings, make, place, new=request.new)
         kept.begin(conversation)
         going = _Going(extension, settings, place, conversation, make, kept, noted)
         told = "\n\n".join(filter(None, (prompt, more)))
@@ -239,7 +239,7 @@ def _tell_of_idle_rules(gate: Policy, tools: Toolset, place: Place) -> None:
             place.view.show(before_run(Noted, text=f"The rule “{rule.action} {rule}” names no tool of this run.{hint}"))
 
 
-def _conversation(
+async def _conversation(
     extension: Extension,
     settings: Settings,
     make: MakeTools,
@@ -256,8 +256,8 @@ def _conversation(
     if found is not None:
         found.rename(path)
     changed = found is not None and found.session.tools != Toolset(make(found.results)).params()
-    if not new and (past := past_of(extension, place)) is not None:
-        found, said = fork(past, settings, make, extension.folder, path)
+    if not new and (past := await asyncio.to_thread(past_of, extension, place)) is not None:
+        found, said = fork(past, settings, make, extension.folder, path, before=found)
         if said:
             place.view.show(before_run(Noted, text=said, level="info"))
     elif new or found is None or changed:

@@ -150,11 +150,19 @@ def fork(
     tools: Callable[[ResultStore], list[Tool]],
     folder: Path,
     notebook: str,
+    *,
+    before: Conversation | None = None,
 ) -> tuple[Conversation, str]:
-    """Return a conversation that goes on from `past`, and a sentence for the person where it lost something on the way."""
+    """Return a conversation that goes on from `past`, and a sentence for the person where it lost something on the way.
+
+    `before` is this kernel's conversation of the same notebook: the long results that its messages name, and the rules
+    that the person keeps, are the new one's too. What the model has read since is not.
+    """
     origin: Json = {"session": past.session, "messages": len(past.messages)}
     made = Conversation.begin(settings, tools, folder, notebook, forked_from=origin)
     made.began = dict(past.began)
+    if before is not None:
+        made.results, made.kept = before.results, before.kept
     same = json.dumps([past.system, past.tools]) == json.dumps([made.session.system, made.session.tools])
     thought = any(block.get("type") in _THINKING for message in past.messages for block in message["content"])
     if same or not thought:

@@ -27,6 +27,9 @@ _log = logging.getLogger("nbagent")
 SAVE_EVERY = 15.0
 """Seconds after which a run that changes cells and asks nobody is saved again."""
 
+_STOPPED = frozenset({Reason.INTERRUPTED, Reason.TIMEOUT, Reason.CELL_GONE})
+"""Ends after which nobody should have to wait for a page that may not be there."""
+
 KERNEL_GONE = "The kernel went away: this run has ended, and nothing more was executed."
 
 
@@ -45,6 +48,8 @@ class LiveCell:
 
     def show(self, event: Event) -> None:
         """Take one event: before a person is waited for, and now and then, the file is brought up to date."""
+        if isinstance(event, RunEnded) and event.reason in _STOPPED:
+            self._bridge.hurry()
         asks = isinstance(event, ApprovalAsked | QuestionAsked)
         if asks or isinstance(event, RunStarted):
             self._bridge.tell(
@@ -76,6 +81,7 @@ class LiveCell:
         self._wanted, self._saved_at = True, self._loop.time()
         if self._saving is None or self._saving.done():
             self._saving = asyncio.create_task(self._save_while_wanted(), name="nbagent-save")
+            self._saving.add_done_callback(_saved)
 
     async def _save_while_wanted(self) -> None:
         while self._wanted:
@@ -84,6 +90,12 @@ class LiveCell:
                 await self._notebook.save()
             except NotebookError as error:
                 _log.info("the notebook was not saved in mid-run: %s", error)
+
+
+def _saved(saving: asyncio.Task[None]) -> None:
+    """See a bug of ours that has ended a save: nobody else asks for it."""
+    if not saving.cancelled() and (error := saving.exception()) is not None:
+        _log.error("saving the notebook in mid-run failed", exc_info=error)
 
 
 def _as_it_stands(view: ViewModel) -> dict[str, str]:

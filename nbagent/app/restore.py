@@ -1,7 +1,7 @@
 """Restores what a checkpoint holds: cells and files that are still as the run left them, and nothing of the person's.
 
-Give it a notebook that notes what is done to it (extend/checkpointed.py), and what it does can be taken back in its turn. Must not know when
-or why. Read `restore_cells`.
+Give it a notebook that notes what is done to it (extend/checkpointed.py), and what it does can be taken back in its
+turn. Must not know when or why. Read `restore_cells`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nbagent.extend.checkpointed import has_moved
 from nbagent.extend.checkpoints import FILE_LIMIT, Around, CellChange, CellState, Checkpoint, FileChange
 from nbagent.tools import paths
 from nbagent.tools.cells import first_line
-from nbagent.tools.servers import running_servers, who_has_open
+from nbagent.tools.servers import Server, running_servers, who_has_open
 
 _Act = Callable[[CellChange], Awaitable[None]]
 
@@ -234,8 +234,14 @@ def restore_files(
     of these files in this kernel.
     """
     placed = [change if within is None else _placed(change, within, told) for change in changes]
-    over = [_restore_file(change, reverse, told) for change in placed if change is not None]
+    wanted = [change for change in placed if change is not None]
+    servers = running_servers() if any(_is_notebook(Path(change.path)) for change in wanted) else []
+    over = [_restore_file(change, reverse, told, servers) for change in wanted]
     return all(over)
+
+
+def _is_notebook(path: Path) -> bool:
+    return path.suffix.lower() == ".ipynb"
 
 
 def _placed(change: FileChange, within: Path, told: Told) -> FileChange | None:
@@ -252,7 +258,7 @@ def _placed(change: FileChange, within: Path, told: Told) -> FileChange | None:
     return replace(change, shown=place.shown)
 
 
-def _restore_file(change: FileChange, reverse: Checkpoint, told: Told) -> bool:
+def _restore_file(change: FileChange, reverse: Checkpoint, told: Told, servers: Sequence[Server]) -> bool:
     """Restore one file, unless that is not to be; return False where it could not be done."""
     path = Path(change.path)
     try:
@@ -264,7 +270,7 @@ def _restore_file(change: FileChange, reverse: Checkpoint, told: Told) -> bool:
             told.kept.append(f"{change.shown} stays as it is: {why}")
             return True
         made = missing_folders(path) if change.before is not None else ()
-        _write(path, change, now)
+        _write(path, change, now, servers)
     except (OSError, ToolError) as error:
         why = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         told.kept.append(f"{change.shown} could not be restored: {first_line(why, 160)}")
@@ -274,8 +280,8 @@ def _restore_file(change: FileChange, reverse: Checkpoint, told: Told) -> bool:
     return True
 
 
-def _write(path: Path, change: FileChange, now: bytes | None) -> None:
-    if path.suffix.lower() == ".ipynb" and (holder := who_has_open(path, running_servers())):
+def _write(path: Path, change: FileChange, now: bytes | None, servers: Sequence[Server]) -> None:
+    if _is_notebook(path) and (holder := who_has_open(path, servers)):
         raise ToolError(f"it is {holder}")
     if change.before is not None:
         paths.replace_file(path, change.before, was=content_hash(now))

@@ -134,7 +134,7 @@ class Undo:
         newest = sorted(self._entries.values(), key=lambda e: e.head.at, reverse=True)
         for count, entry in enumerate(newest):
             held += entry.kept.size if entry.kept is not None else 0
-            if count >= RUNS or held > IN_MEMORY:
+            if count >= RUNS or (entry.kept is not None and held > IN_MEMORY):
                 del self._entries[entry.head.run]
         for entry in [entry for entry in newest if isinstance(entry.names, Bindings)][NAMES_OF:]:
             entry.names = NAMES_TOO_MANY
@@ -205,7 +205,7 @@ class Undo:
             return Outcome(f"This run was not taken back: {_name(entry.head)}.", entry.head)
         if not again and _is_undone(entry.head):
             return Outcome(f"This run was taken back already: {_name(entry.head)}.", entry.head)
-        old = entry.kept or self._disk.load(entry.path)
+        old = entry.kept or await asyncio.to_thread(self._disk.load, entry.path)
         if old is None:
             self._entries.pop(entry.head.run, None)
             return Outcome(DAMAGED.format(_name(entry.head)))
@@ -238,7 +238,7 @@ class Undo:
         if old.cells and not ("cells" in todo and await self._cells(old, new, place, told)):
             new.cells, new.placed = old.cells, old.placed  # they wait for the next time
             done.discard("cells")
-        if old.files and not ("files" in todo and self._files(old, new, told)):
+        if old.files and not ("files" in todo and await self._files(old, new, told)):
             new.files = old.files
             done.discard("files")
         if "names" in todo:
@@ -267,10 +267,11 @@ class Undo:
             return False
         return True
 
-    def _files(self, old: Checkpoint, new: Checkpoint, told: Told) -> bool:
-        """Restore files; return whether that is over."""
+    async def _files(self, old: Checkpoint, new: Checkpoint, told: Told) -> bool:
+        """Restore files, on another thread: it waits for disks and asks servers; return whether that is over."""
         within = None if old.head.kernel == self._kernel else self._root
-        return restore_files(reversed(old.files.values()), new, told, within=within)
+        changes = list(reversed(old.files.values()))
+        return await asyncio.to_thread(restore_files, changes, new, told, within=within)
 
     def _names(self, entry: Entry, told: Told) -> None:
         if isinstance(entry.names, str):

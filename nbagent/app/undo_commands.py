@@ -5,6 +5,7 @@ Finds the page that shows the notebook, has `Undo` do the work, and the run's re
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Literal
 
@@ -78,7 +79,7 @@ async def clicked(extension: Extension, click: Click) -> Said:
     """Do what a click in the record of a run asks for; return what is said beside the button, "" where the record says it."""
     from nbagent.jupyter.desk import Said
 
-    if not click.cell or not _has_run(extension, click):
+    if not click.cell or not await asyncio.to_thread(_has_run, extension, click):
         return Said(NO_AGAIN if click.op == "again" else UNKNOWN)
     if click.op != "again":
         text, written = await _carry_out(extension, click.op, click.run, click.cell)

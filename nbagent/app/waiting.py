@@ -24,8 +24,13 @@ _log = logging.getLogger("nbagent")
 
 MOST = 20
 """Records that wait at a time; each listens on a comm of its own."""
+AGAIN_AFTER, AT_MOST = 2.0, 60.0
+"""Seconds after which a page that is there and could not take a record is asked again, at first and at last."""
 MOST_CHARACTERS = 64 * 1024 * 1024
 """Characters of all of them together: figures are in them."""
+
+_FINAL = frozenset({"unknown_cell", "not_code", "not_saved"})
+"""Refusals that no other try will change; all else may pass."""
 
 CELL_GONE = "The agent's cell was deleted, so its run has ended. Nothing more was executed."
 
@@ -46,10 +51,12 @@ class WaitingRecords:
         *,
         most: int = MOST,
         most_characters: int = MOST_CHARACTERS,
+        again_after: float = AGAIN_AFTER,
     ) -> None:
         self._shell = shell
         self._connect = connect or _connect
         self._most, self._most_characters = most, most_characters
+        self._again_after = again_after
         self._waiting: dict[str, _Waiting] = {}
 
     @property
@@ -102,10 +109,12 @@ class WaitingRecords:
         """Write the record when a page that has the cell is ready; the bridge of the run itself is closed."""
         from nbagent.jupyter.notebook import LiveNotebook
 
-        bridge = self._connect(cell)
+        bridge, pause = self._connect(cell), self._again_after
         try:
             while not await written(LiveNotebook(bridge, await bridge.led(), own_cell=cell), bridge, bundle, number):
-                pass
+                if bridge.lease is not None:  # it refuses for now: asked without a pause, it would do nothing else
+                    await asyncio.sleep(pause)
+                    pause = min(2 * pause, AT_MOST)
         finally:
             bridge.close()
 
@@ -117,16 +126,20 @@ def _connect(cell: str) -> Bridge:
 
 
 async def written(notebook: LiveNotebook, bridge: Bridge, bundle: Mapping[str, str], number: int) -> bool:
-    """Write a record; return whether it is in the document or never can be, False where no page is there."""
+    """Write a record; return whether it is in the document or never can be, False where it should be tried again.
+
+    A file that changed on disk is the person's to decide about: the record is in the document, and goes with what they keep.
+    """
     from nbagent.jupyter.channel import PageRefused
 
     try:
         await notebook.set_record([output(bundle)], number)
         await notebook.save()
     except PageRefused as refused:
+        _log.info("the record was not saved: %s", refused)
         if refused.code == "unknown_cell":
             bridge.tell("notice", text=CELL_GONE)
-        _log.info("the record was not saved: %s", refused)
+        return refused.code in _FINAL
     except NotebookError as error:
         _log.info("no page took the record: %s", error)
         return False

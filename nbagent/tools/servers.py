@@ -13,7 +13,7 @@ import json
 import os
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ def running_servers(folder: Path | None = None, environ: Mapping[str, str] = os.
     return [server for file in files[:_MOST_SERVERS] if (server := _server(file, environ)) is not None]
 
 
-def who_has_open(path: Path, servers: list[Server]) -> Holder | None:
+def who_has_open(path: Path, servers: Sequence[Server]) -> Holder | None:
     """Return the first server that has the file at `path` in a session, else one that may have it, else None.
 
     May have it: the file is there, below the root of a server that runs and can't be asked (it does not answer within a

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbagent.app.conversation import Conversation
-from nbagent.app.forks import OTHER_PREFIX, PastNow, Point, before, fork, past_hashes, past_of, stored
+from nbagent.app.forks import OTHER_PREFIX, Past, PastNow, Point, before, fork, past_hashes, past_of, stored
 from nbagent.config import Settings, load
 from nbagent.core.errors import ConfigError
 from nbagent.core.messages import text_block
+from nbagent.core.policy import Rule
 from nbagent.core.session import result_block
 from nbagent.core.tools import Call, tool
 from nbagent.extend.runs import FinishedRun, RunStore
@@ -127,7 +128,7 @@ def place(cell: str | None = "b", document: str = "n"):
 
 
 def extension(folder, **conversations: Conversation):
-    return SimpleNamespace(folder=folder, conversations=conversations, shown={})
+    return SimpleNamespace(folder=folder, runs=RunStore(folder), conversations=conversations, shown={})
 
 
 _MESSAGES = st.lists(
@@ -210,3 +211,14 @@ def test_what_to_do_with_finished_runs_is_a_setting_with_named_choices(tmp_path)
     assert (settings.rerun, settings.stale) == ("ask", "show")
     with pytest.raises(ConfigError, match=r"stale = 'always' is not one of ask, show, rerun"):
         load(tmp_path, {}, {"stale": "always"})
+
+
+def test_a_fork_in_one_kernel_keeps_long_results_and_rules_but_not_what_was_read_since(tmp_path):
+    """The messages it replays name the results; what the model read after them it does not know any more."""
+    old = Conversation.begin(Settings(), lambda _: [look], tmp_path, "n.ipynb")
+    ref = old.results.keep("a long text")
+    old.kept.append(Rule.parse("allow", "look"))
+    past = Past(old.session.id, old.session.system, list(old.session.tools), [], {})
+    new, _ = fork(past, Settings(), lambda _: [look], tmp_path, "n.ipynb", before=old)
+    assert new.results.read(ref, 0, 100).startswith("a long text")
+    assert new.kept == [Rule.parse("allow", "look")] and new.seen is not old.seen
