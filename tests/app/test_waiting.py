@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from IPython.core.events import EventManager, available_events
@@ -17,13 +18,28 @@ from tests.support.turns import turns, until
 BUNDLE = {"text/plain": "It is 42."}
 
 
+class Failing(Page):
+    """A page that refuses each of the operations `fails` once, with `code`."""
+
+    fails: list[str]
+    code: str
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        answered = super().answer(request)
+        if answered is None or request["op"] not in self.fails:
+            return answered
+        self.fails.remove(request["op"])
+        return {**answered, "ok": False, "error": "TypeError: it is null", "code": self.code}
+
+
 class Room:
     """A shell's events, and the channels that the records listen on, by cell."""
 
     def __init__(self, most: int = 20, most_characters: int = 1000) -> None:
         self.shell = SimpleNamespace(events=EventManager(None, available_events))
         self.channels: dict[str, Pages] = {}
-        self.waiting = WaitingRecords(self.shell, self._connect, most=most, most_characters=most_characters)
+        limits = {"most": most, "most_characters": most_characters, "again_after": 0.01}
+        self.waiting = WaitingRecords(self.shell, self._connect, **limits)
         self.waiting.install()
 
     def _connect(self, cell: str) -> Bridge:
@@ -33,9 +49,10 @@ class Room:
     def runs(self, cell: str | None) -> None:
         self.shell.events.trigger("pre_run_cell", SimpleNamespace(cell_id=cell))
 
-    def page(self, cell: str) -> Page:
-        """A page comes and is heard by what waits for `cell`."""
-        page = Page("one", document("%%agent\ngo", "x"))
+    def page(self, cell: str, *, fails: Sequence[str] = (), code: str = "failed") -> Page:
+        """A page comes and is heard by what waits for `cell`; the operations `fails` it refuses once each."""
+        page = Failing("one", document("%%agent\ngo", "x"))
+        page.fails, page.code = list(fails), code
         self.channels[cell].pages.append(page)
         self.channels[cell].say({"v": 1, "op": "ready", "page": "one"})
         return page
@@ -111,6 +128,25 @@ async def test_a_record_whose_cell_was_deleted_meanwhile_waits_no_longer(room):
     page.document.cells.pop(0)
     await until(lambda: not room.waiting.cells)
     assert page.ops() == ["record", "notice"]
+
+
+@pytest.mark.parametrize("op", ["record", "save"])
+async def test_a_page_that_fails_for_once_is_asked_again_after_a_pause(room, op):
+    room.waiting.put("cell-0", BUNDLE, 7)
+    await turns(2)
+    page = room.page("cell-0", fails=[op, op])
+    await until(lambda: not room.waiting.cells)
+    assert page.document.cells[0].outputs[0]["data"] == BUNDLE
+    assert page.ops().count(op) == 3
+    assert page.ops()[-2:] == ["record", "save"]
+
+
+async def test_a_record_in_a_file_that_the_person_is_asked_about_waits_no_longer(room):
+    room.waiting.put("cell-0", BUNDLE, 7)
+    await turns(2)
+    page = room.page("cell-0", fails=["save"], code="not_saved")
+    await until(lambda: not room.waiting.cells)
+    assert page.ops() == ["record", "save"]
 
 
 async def test_after_removal_nothing_waits_and_nothing_is_left_in_the_shell(room, caplog):
