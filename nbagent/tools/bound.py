@@ -24,6 +24,8 @@ from nbagent.tools.results import output_blocks
 from nbagent.tools.seen import Places, Seen
 from nbagent.tools.times import RunTimes, duration
 
+HURRIED = 2.0
+"""Seconds for which the notebook is waited for when the call was cancelled: who stopped it waits, too."""
 AGENT_CELL = "it starts with %%agent, and an agent can't run another agent's cell"
 
 
@@ -248,7 +250,10 @@ class Bound:
             seconds = ran.seconds if ran else time.monotonic() - began
             self._ran(replace(current, source=source, number=ran.number if ran else None), ran, seconds)
             try:
-                outputs = await sink.end(ran.number if ran else None)
+                async with asyncio.timeout(HURRIED if cancelled else None):
+                    outputs = await sink.end(ran.number if ran else None)
+            except TimeoutError:
+                lost = "The outputs did not reach the notebook in time."
             except NotebookError as error:  # the run itself counts, and a cancellation must not be covered by this
                 lost = f"The outputs did not reach the notebook: {error}"
         return Done(ran, outputs, seconds, lost, said_so_far, cancelled)

@@ -177,6 +177,32 @@ async def test_a_page_that_went_away_does_not_hide_that_the_code_ran():
         await task
 
 
+class SilentNotebook(MemoryNotebook):
+    """A notebook whose page says nothing any more."""
+
+    async def begin_run(self, cell_id):
+        sink = await super().begin_run(cell_id)
+
+        class SilentSink:
+            emit = sink.emit
+
+            async def end(self, number):
+                await asyncio.Event().wait()
+
+        return SilentSink()
+
+
+async def test_a_cancelled_call_does_not_wait_for_a_page_that_says_nothing():
+    kernel = EchoKernel()
+    call = Calling(cell_tools.tools(SilentNotebook([raw("a", "x")]), kernel, timeout=None))
+    kernel.answers["long"] = started = asyncio.Event()
+    task = asyncio.ensure_future(call("add_cell", source="long"))
+    await asyncio.wait_for(started.wait(), 20)
+    task.cancel()
+    await asyncio.wait({task}, timeout=20)
+    assert task.cancelled()
+
+
 @pytest.mark.parametrize("source", ["%%agent\ngo on", "\n# again\n  %%agent -m x\ngo", "%agent status"])
 async def test_an_agent_cell_is_never_run_by_the_agent(desk, source):
     with pytest.raises(ToolError, match="agent"):
