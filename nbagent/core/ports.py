@@ -227,7 +227,8 @@ class Preview:
     """What a person sees of a call before it runs: `kind` is code, text, command, diff or none.
 
     `body` is exactly what will run or be written; `old` is the text that a diff replaces; `language` is for colours.
-    `effects` says in plain words what the code would probably do: a hint, from a static look at it.
+    `effects` says in plain words what the code would probably do: a hint, from a static look at it. `line` is the number
+    in its file of the line that a diff begins with; 0: not known.
     """
 
     kind: Literal["none", "code", "text", "command", "diff"] = "none"
@@ -235,11 +236,12 @@ class Preview:
     old: str = ""
     language: str = "python"
     effects: tuple[str, ...] = ()
+    line: int = 1
 
     def to_json(self) -> Json:
         """Return the preview as a JSON object."""
         return {"kind": self.kind, "body": self.body, "old": self.old, "language": self.language,
-                "effects": list(self.effects)}  # fmt: skip
+                "effects": list(self.effects), "line": self.line}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,7 +219,9 @@ def card(approval: Approval) -> list[str]:
     preview = approval.preview
     if preview.kind == "diff" and preview.old != preview.body:
         whole = preview.old.count("\n") + preview.body.count("\n") + 2  # all of it may run: no line is left out
-        lines += [f"│ {line}" for line in unified(preview.old, preview.body, carets=True, context=whole)]
+        lines += [
+            f"│ {line}" for line in unified(preview.old, preview.body, carets=True, context=whole, line=preview.line)
+        ]
     elif preview.kind != "none":
         lines += ["│ (no change)"] if preview.kind == "diff" else []
         lines += _bordered(preview.body, "│ ")

@@ -209,12 +209,15 @@ def _write_tool(workspace: _Workspace) -> Tool:
 
 
 def _edit_tool(workspace: _Workspace) -> Tool:
+    def preview(given: Json) -> Preview:
+        new, old = clean(given["new_text"]), given["old_text"]
+        line = _line_of(workspace.decide(given["path"], writes=True), old)
+        return Preview("diff", new, old=old, language=_language(given["path"]), line=line)
+
     @tool(
         kind=lambda given: workspace.kind(given["path"], writes=True),
         subject=lambda given: workspace.subject(given["path"], writes=True),
-        preview=lambda given: Preview(
-            "diff", clean(given["new_text"]), old=given["old_text"], language=_language(given["path"])
-        ),
+        preview=preview,
     )
     async def edit_file(call: Call, path: str, old_text: str, new_text: str, replace_all: bool = False) -> Result:
         """Replace a piece of text in a file. Read the file first and copy the old text exactly.
@@ -239,6 +242,16 @@ def _edit_tool(workspace: _Workspace) -> Tool:
         return Result((text_block(f"edited {place.shown} in {count} place(s)"),), f"edited {place.shown}")
 
     return edit_file
+
+
+def _line_of(place: Place | None, old: str) -> int:
+    """Return the number of the line in which the one place of a text begins in a file; 0 where there is no such place."""
+    try:
+        text = "" if place is None else paths.read_file(place.path, _MAX_EDIT).decode("utf-8")
+    except (OSError, ValueError, ToolError):  # the call itself will say so
+        return 0
+    text, old = (part.replace("\r\n", "\n") for part in (text, old))
+    return text.count("\n", 0, text.find(old)) + 1 if old and text.count(old) == 1 else 0
 
 
 def _replaced(data: bytes, place: Place, old: str, new: str, *, every: bool) -> tuple[bytes, int]:

@@ -254,11 +254,18 @@ def preview_html(preview: Json, paint: Paint = LIVE) -> str:
         case "command":
             return code_html(body, "bash", paint)
         case "diff":
-            return diff_html(str(preview.get("old", "")), body, str(preview.get("language") or ""), paint)
+            language = str(preview.get("language") or "")
+            return diff_html(str(preview.get("old", "")), body, language, paint, line=line_of(preview))
         case "text":
             return plain_html(body, paint, spaces=True)
         case _:
             return ""
+
+
+def line_of(preview: Json) -> int:
+    """Return the number in its file of the line that a diff begins with; 0: not known."""
+    line = preview.get("line", 1)
+    return line if isinstance(line, int) else 0
 
 
 def arguments_html(

@@ -13,7 +13,7 @@ from nbagent.core.shown import visible_plain
 from nbagent.view import outline
 from nbagent.view.code import RECORD, code_html, plain_html
 from nbagent.view.diff import diff_html
-from nbagent.view.html import arguments_html, image_alt, preview_html, texts_and_images
+from nbagent.view.html import arguments_html, image_alt, line_of, preview_html, texts_and_images
 from nbagent.view.items import STALE, CallItem, Item, NoteItem, QuestionItem, RetryItem, TextItem, ThinkingItem
 from nbagent.view.markdown import to_html
 from nbagent.view.record_text import ANSWER_LIMIT, PROMPT_LIMIT, markdown, plain
@@ -190,5 +190,5 @@ def _preview(preview: Json) -> str:
         return preview_html(preview, RECORD)
     language = str(preview.get("language", "")) if kind in {"code", "diff"} else ""
     if kind == "diff":
-        return diff_html(old, body, language, RECORD, limit=CODE_LIMIT)
+        return diff_html(old, body, language, RECORD, limit=CODE_LIMIT, line=line_of(preview))
     return code_html(clip(body, CODE_LIMIT), language, RECORD)

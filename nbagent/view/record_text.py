@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from nbagent.core.diff import unified
 from nbagent.core.shown import visible_plain
 from nbagent.view import outline
+from nbagent.view.html import line_of
 from nbagent.view.text import clip, count, few_lines, one_line, plain_output
 from nbagent.view.words import hint
 
@@ -82,7 +83,7 @@ def _fence(call: CallItem) -> str:
     body, kind = str(call.preview.get("body", "")), call.preview.get("kind")
     match kind:
         case "diff":
-            language, lines = "diff", unified(str(call.preview.get("old", "")), body)
+            language, lines = "diff", unified(str(call.preview.get("old", "")), body, line=line_of(call.preview))
         case "code" | "command":
             language = "bash" if kind == "command" else str(call.preview.get("language") or "python")
             lines = visible_plain(body).split("\n")
@@ -124,6 +125,6 @@ def _changes(call: CallItem) -> list[str]:
     """What a call changed, under its line."""
     if call.preview.get("kind") != "diff":
         return []
-    lines = unified(str(call.preview.get("old", "")), str(call.preview.get("body", "")))
+    lines = unified(str(call.preview.get("old", "")), str(call.preview.get("body", "")), line=line_of(call.preview))
     cut = [f"… {count(len(lines) - CODE_LINES, 'more line')}"] if len(lines) > CODE_LINES else []
     return [f"    {line[:LINE_LIMIT]}" for line in [*lines[:CODE_LINES], *cut]]
