@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 
 KEY = "sk-test-of-nbagent"
 LOAD = "%load_ext nbagent"
+
+
+def figure(strict: float, wide: float = PATIENCE) -> float:
+    """The bound of something measured: `strict` in `make bench`, on a machine that does nothing else, else `wide`.
+
+    A shared machine may be many times slower at any moment: there only what never ends, or takes far too long, fails.
+    """
+    return strict if os.environ.get("STRICT_FIGURES") else wide
 
 
 def environment(server: MessagesServer, **more: str) -> dict[str, str]:
@@ -141,7 +150,7 @@ class Desks:
             try:
                 yield desk
                 self._notebook.check_own_errors()
-                async with asyncio.timeout(5):  # nothing runs any more
+                async with asyncio.timeout(PATIENCE):  # nothing runs any more
                     assert "nbagent" in await desk.notebook.evaluate("get_ipython().extension_manager.loaded")
                 server.assert_clean()
             except BaseException as error:
