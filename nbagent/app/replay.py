@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from nbagent.app.above import Here, changes_above, changes_of_texts, here, shown_above
@@ -26,8 +26,7 @@ from nbagent.config import Settings
 from nbagent.core.events import Event, FoundStale, RunEnded, ViewCleared, from_json
 from nbagent.core.messages import Json
 from nbagent.core.policy import Mode
-from nbagent.core.ports import Question
-from nbagent.core.questions import put
+from nbagent.core.questions import choose
 from nbagent.extend.runs import FinishedRun, RunStore, text_key
 from nbagent.tools.cells import starts_agent
 from nbagent.tools.lookup import Lookup
@@ -41,7 +40,8 @@ _NO_PART = frozenset({
 """Options that don't change the answer of a run that came to its end."""
 
 RUN_AGAIN, KEEP_STALE, KEEP = "Run again", "Keep the old answer, shown as stale", "Keep the answer"
-_SAME = "This cell has an answer of {}, and nothing of what was compared has changed."
+_SAME = "Nothing of what was compared has changed"
+_WHICH = "{}. Ask the model again, or keep the answer of {}?"
 _TOLD = 4
 
 
@@ -93,11 +93,13 @@ class _Found:
         """The sentence that says what has changed, "" where nothing has."""
         if not self.changes:
             return ""
-        told = [
-            *self.changes[:_TOLD],
-            *([f"and {len(self.changes) - _TOLD} more"] if len(self.changes) > _TOLD else []),
-        ]
-        return f"STALE: {'; '.join(told)}. This is the answer of {_day(self.run.at)}."
+        return f"STALE: {self.told}. This is the answer of {_day(self.run.at)}."
+
+    @property
+    def told(self) -> str:
+        """What has changed, cut where it is much; "" where nothing has."""
+        more = len(self.changes) - _TOLD
+        return "; ".join([*self.changes[:_TOLD], *([f"and {more} more"] if more > 0 else [])])
 
 
 async def offer(extension: Extension, place: Place, settings: Settings, key: RunKey) -> Shown | None:
@@ -216,13 +218,9 @@ async def _kept(place: Place, found: _Found) -> bool:
     """Show the old record and ask whether it stays; whatever is answered, the view is empty again afterwards."""
     keep = KEEP_STALE if found.changes else KEEP
     _show(place, found, found.events[:-1])  # without its end the view stays open for the question
-    question = Question(
-        id=f"rerun-{secrets.token_hex(4)}",
-        text=f"{found.stale or _SAME.format(_day(found.run.at))} {found.not_compared}".rstrip(),
-        choices=(RUN_AGAIN, keep),
-    )
+    text = f"{_WHICH.format(found.told or _SAME, _when(found.run.at))} {found.not_compared}".rstrip()
     try:
-        answer = await put(question, place.approver, before_run, place.view.show)
+        answer = await choose(text, (RUN_AGAIN, keep), place.approver, before_run, place.view.show)
     except asyncio.CancelledError:  # Stop: nothing ran, and what stood there stays
         place.view.show(before_run(ViewCleared))
         _show(place, found, found.events)
@@ -240,3 +238,12 @@ def _show(place: Place, found: _Found, events: Iterable[Event]) -> None:
 
 def _day(at: str) -> str:
     return at[:10] or "an earlier day"
+
+
+def _when(at: str) -> str:
+    """Return the clock time of today, else the day."""
+    try:
+        then = datetime.fromisoformat(at).astimezone()
+    except ValueError:
+        return _day(at)
+    return f"{then:%H:%M}" if then.date() == datetime.now().astimezone().date() else _day(at)
