@@ -14,7 +14,7 @@
  * @typedef {{get(name: string): any, on(name: string, f: (...args: any[]) => void): void,
  *   off(name: string, f: (...args: any[]) => void): void, send(content: unknown): void, widget_manager?: any}} Model
  */
-import { controls } from "./controls.js";
+import { controls, onlyPersons } from "./controls.js";
 import { make } from "./dom.js";
 import { header } from "./header.js";
 import { interrupter, patience, watchKernel } from "./interrupts.js";
@@ -66,6 +66,7 @@ export default {
       waiting.look();
     });
     const stopped = new AbortController();
+    const click = onlyPersons(el, stopped);
     const onHead = () => {
       head.show(model.get("head"));
       waiting.look();
@@ -86,7 +87,7 @@ export default {
       const ready = outer instanceof HTMLElement && outer.querySelector(".nbagent-asks");
       if (ready) {
         const stop = () => model.get("head")?.running && interrupts.stop();
-        controls(outer, box, model, { stop, spare: interrupts.spare }, stopped);
+        controls(outer, box, model, { stop, spare: interrupts.spare }, click, stopped);
         follow(outer, stopped);
       } else setTimeout(attach, 50); // the container puts its children in one by one
     };
