@@ -176,6 +176,7 @@ async def test_a_renamed_notebook_stays_the_same_one_in_mid_run_and_after(lab: L
         notebook.name, notebook.path = new, notebook.path.with_name(new)
         await notebook.click(AGENT, "Approve")
         await notebook.see(AGENT, new)
+        await expect(desk.card(AGENT)).to_contain_text("two = 2")
         await notebook.click(AGENT, "Approve")
         await desk.done()
         assert not notebook.path.with_name(old).exists()

@@ -84,6 +84,7 @@ async def test_the_button_in_the_record_takes_the_run_back_and_gives_it_again(de
     await expect(notebook.page.locator(".jp-Cell.nbagent-mine")).to_have_count(0)
     await expect(notebook.cell(2)).not_to_have_class("jp-mod-dirty")
     await expect(button(desk, agent, "undo")).to_have_count(0)
+    await notebook.until("!panel().context.model.dirty")
     [record] = notebook.saved().cells[agent].outputs
     assert record.data["text/plain"].startswith("Taken back at ")
     await notebook.screenshot("undo-after")
@@ -102,8 +103,7 @@ async def test_agent_undo_typed_with_the_keyboard_keeps_what_the_person_wrote_si
     agent, count = await work(desk)
     await notebook.write(agent + 1, "df = [10, 20, 30]  # mine")
     last = await notebook.add("")
-    await notebook.activate(last)
-    await notebook.press("Enter")
+    await notebook.enter(last)
     await notebook.page.keyboard.type("%agent undo")
     await notebook.press("Control+Enter")
     await notebook.see(last - 1, "Taken back: “the mean, please”")  # one cell above it went
@@ -131,6 +131,7 @@ async def test_a_cell_that_comes_back_runs_its_scripts_only_if_the_page_had_trus
     await notebook.js(f"window.__scripts_of = []; shared().insertCells(1, {json.dumps(cells)})")
     for number, name in enumerate(("mine", "theirs", "edited"), 1):
         await notebook.see(number, name)
+    await notebook.until("window.__scripts_of.length")
     assert await notebook.page.evaluate("window.__scripts_of") == ["mine"]
     _, mine, theirs, edited = await ids(desk)
     await desk.set_env(NBAGENT_MODE="bypass")
@@ -154,7 +155,9 @@ async def test_a_cell_that_comes_back_runs_its_scripts_only_if_the_page_had_trus
     assert (await ids(desk))[1:4] == [mine, theirs, edited]
     for number, name in enumerate(("mine", "theirs", "edited"), 1):
         await notebook.see(number, name)
+    await notebook.until("window.__scripts_of.length")
     assert await notebook.page.evaluate("window.__scripts_of") == ["mine"]
+    await notebook.until("!panel().context.model.dirty")
     trusted = "return [1, 2, 3].map(cell => content().widgets[cell].model.trusted)"
     assert await notebook.js(trusted) == [True, False, False]
     assert [output.data["text/html"] for cell in notebook.saved().cells[1:4] for output in cell.outputs] == [

@@ -124,8 +124,8 @@ async def test_inserting_above_leaves_the_persons_selection_and_cursor(lab: Lab)
     async with lab.open([SETUP, code, "cursor = here"]) as notebook:
         await notebook.run(0)
         await notebook.start(1)
-        await notebook.activate(2)
-        await notebook.press("Enter", "Home", "ArrowRight", "ArrowRight")
+        await notebook.enter(2)
+        await notebook.press("Home", "ArrowRight", "ArrowRight")
         with go_on(notebook):
             await notebook.until("shared().cells[3]?.getSource() === 'cursor = here + 1'")
         await notebook.press("X")
