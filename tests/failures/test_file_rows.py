@@ -31,6 +31,7 @@ from nbagent.jupyter.refusals import Refusals
 from nbagent.tools import ipynb, paths, workspace
 from nbagent.tools.keeping import Keeper
 from nbagent.tools.servers import Holder, running_servers, who_has_open
+from tests.support.turns import wait_until
 from tests.tools.calling import Calling
 from tests.tools.test_servers import Jupyter
 
@@ -413,7 +414,7 @@ async def test_a_notebook_is_read_as_cells_without_its_images(tmp_path):
 # ── a real server ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def started(runtime, patience=30.0):
+def started(runtime, patience=60.0):
     """Wait until a server has written down where it is and answers there: it does both a moment after it says so."""
     pause, end = threading.Event(), time.monotonic() + patience
     while time.monotonic() < end:
@@ -455,10 +456,11 @@ def test_a_real_jupyter_server_is_found_and_asked(tmp_path, runtime):
             with pytest.raises(NotebookError, match="open in Jupyter"):
                 asyncio.run(FileNotebook(tmp_path / "n.ipynb").edit("end", "x", source_hash("x = 1")))
             asked("DELETE", f"/{session['id']}")
-            assert who_has_open(tmp_path / "n.ipynb", [server]) is None
+            # the kernel that it shuts down has the notebook as long as its process is there
+            wait_until(lambda: who_has_open(tmp_path / "n.ipynb", [server]) is None)
         finally:
             process.terminate()
-            process.communicate(timeout=30)
+            process.communicate(timeout=60)
 
 
 def test_an_undo_does_not_write_a_notebook_that_a_server_has_open(tmp_path, runtime):

@@ -87,7 +87,7 @@ class FrontEnd:
 
     async def __aenter__(self) -> Self:
         self.client.start_channels()
-        await self.client.wait_for_ready(timeout=30)
+        await self.client.wait_for_ready(timeout=60)
         channels = (self._iopub, self._shell, self._stdin, self._control)
         self._tasks = [asyncio.create_task(channel()) for channel in channels]
         return self
@@ -101,7 +101,7 @@ class FrontEnd:
 
     # ── what a person does ──────────────────────────────────────────────────────────────────────────────────────────
 
-    async def cell(self, source: str, *, within: float = 40, cell_id: str = "", subshell: str | None = None) -> Cell:
+    async def cell(self, source: str, *, within: float = 90, cell_id: str = "", subshell: str | None = None) -> Cell:
         """Run a cell to its end. `cell_id` is what JupyterLab and Notebook send with it, no other front end does."""
         content = {"code": source, "silent": False, "store_history": True, "user_expressions": {},
                    "allow_stdin": self.typed is not None, "stop_on_error": True}  # fmt: skip
@@ -119,7 +119,7 @@ class FrontEnd:
         """The repr of an expression, asked without a cell."""
         content = {"code": "", "silent": True, "store_history": False, "allow_stdin": False,
                    "user_expressions": {"v": expression}}  # fmt: skip
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(60):
             reply = await self._ask(self.client.shell_channel, self.client.session.msg("execute_request", content))
         said = reply["user_expressions"]["v"]
         assert said["status"] == "ok", said
@@ -159,14 +159,14 @@ class FrontEnd:
         """
         await self.until(lambda: face in self._rested)
 
-    async def until(self, holds: Callable[[], bool], within: float = 30) -> None:
+    async def until(self, holds: Callable[[], bool], within: float = 60) -> None:
         """Return when `holds` does, looked at after each message from the kernel."""
         async with asyncio.timeout(within):
             while not holds():
                 await self._heard.wait()
                 self._heard.clear()
 
-    async def sees(self, part: str, within: float = 30) -> None:
+    async def sees(self, part: str, within: float = 60) -> None:
         """Return when a message with `part` comes from the kernel."""
         there = asyncio.Event()
         self._seen.append((part, there))
@@ -175,7 +175,7 @@ class FrontEnd:
 
     async def info(self) -> Json:
         """What the kernel says of itself."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             return await self._ask(self.client.shell_channel, self.client.session.msg("kernel_info_request", {}))
 
     async def open_subshell(self) -> str:
@@ -184,7 +184,7 @@ class FrontEnd:
 
     async def control(self, kind: str, **content: Any) -> Json:
         """Send a request on the control channel and return the reply."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             return await self._ask(self.client.control_channel, self.client.session.msg(kind, content))
 
     def send(self, comm: str, data: Json) -> None:
