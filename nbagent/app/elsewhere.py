@@ -24,6 +24,10 @@ from nbagent.view.widget import AgentView
 Show = Callable[[Mapping[str, str]], None]
 """Puts a MIME bundle into the cell's one output of ours, in place of what is there."""
 
+BEFORE_A_JOB = (
+    "If a job ran this notebook (nbconvert, papermill), its kernel is gone: allow it before the next run, with "
+    "`nbagent run … {}`, with the environment variable NBAGENT_ALLOW (one rule a line), or in your settings file."
+)
 ALONE = "nbagent works. Nobody can be asked here, so its mode and rules decide; the record of the run comes here at the end."
 
 
@@ -77,12 +81,14 @@ def proposed(proposals: tuple[Proposal, ...]) -> list[Note]:
 
 
 def refused(refusals: Refusals) -> list[Note]:
-    """Return how to allow each call that was refused, as long as this kernel lives."""
-    return [
-        Note(f"Nobody could be asked, so this was refused: {r.approval.title}. To allow exactly that, run "
-             f"`{r.command}` in this kernel, then the agent's cell again.")
+    """Return how to allow each call that was refused: while this kernel lives, and for a job whose kernel is gone by now."""
+    notes = [
+        Note(f"Nobody could be asked, so this was refused: {r.approval.title}. To allow exactly that while this kernel "
+             f"runs: `{r.command}`, then the agent's cell again.")
         for r in refusals.open
     ]  # fmt: skip
+    tools = " ".join(dict.fromkeys(f"--allow {r.approval.tool}" for r in refusals.open))
+    return [*notes, Note(BEFORE_A_JOB.format(tools))] if tools else notes
 
 
 class _Kept:
