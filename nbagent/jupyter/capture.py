@@ -115,6 +115,7 @@ class Capture:
         if watched is not None:
             self._watched.append(watched)
         stream.flush()
+        self._undo.append(lambda: setattr(sys, name, stream))  # the code may put something else there, or nothing
         # where ipykernel watches the descriptor, a forked child's text comes back to us through it
         descriptor: int | None = getattr(stream, "_original_stdstream_fd", None)
         write, flush = self._write(name, stream, descriptor), self._flush(stream.flush, descriptor)
@@ -123,9 +124,14 @@ class Capture:
         try:
             self._patch(stream, "write", write)
             self._patch(stream, "flush", flush)
+            self._patch(stream, "close", self._close(stream.close))
         except AttributeError:  # a plain text file: its methods cannot be set
             proxy = _Stream(stream, write, flush)
             self._patch(sys, name, proxy)
+
+    def _close(self, original: Callable[[], None]) -> Callable[[], None]:
+        """The kernel's own streams stay open: closed, they would never end the cell."""
+        return lambda: None if self._mine() else original()
 
     def _write(self, name: str, stream: Any, descriptor: int | None) -> Callable[[str], int | None]:
         original, gate = stream.write, self._gate
@@ -277,7 +283,7 @@ class Capture:
         if self._gate.timed_out and issubclass(etype, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
             return f"stopped: the time limit of {self._gate.timeout:g} s was reached"
         if self._gate.person and issubclass(etype, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
-            return "stopped: the person interrupted the code"
+            return "stopped: interrupted by hand"
         if issubclass(etype, SystemExit):
             return "the code ended here with SystemExit; the person's kernel lives on"
         return ""
@@ -347,6 +353,9 @@ class _Stream:
         self._stream = stream
         self.write = write
         self.flush = flush
+
+    def close(self) -> None:
+        """Do nothing: what it stands for is not the code's to close."""
 
     def writelines(self, lines: Any) -> None:
         """Write each of `lines`."""

@@ -45,7 +45,7 @@ async def test_jupyterlabs_interrupt_ends_a_loop_of_the_agent_and_nothing_else(d
     agent = await run_endless_code(desk)
     seconds = await desk.seconds(desk.notebook.interrupt)
     assert seconds <= AT_ONCE
-    assert "the person interrupted the code" in await desk.notebook.text(agent + 1)
+    assert "stopped: interrupted by hand" in await desk.notebook.text(agent + 1)
     await desk.notebook.see(agent, "Stopped by you.")
     await desk.set_env(NBAGENT_MODE=None)
     await desk.works()

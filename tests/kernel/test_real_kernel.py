@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.kernel.conftest import RealKernel, error, stream
+from tests.kernel.conftest import PRELUDE, RealKernel, error, stream
 
 pytestmark = pytest.mark.kernel
 
@@ -264,8 +264,28 @@ def test_the_time_limit_stops_code(real_kernel: RealKernel, code: str) -> None:
     assert ran["seconds"] < 30
     assert "time limit is 3 s" in ran["note"]
     assert "the time limit of 3 s was reached" in error(ran)["evalue"]
+    assert "nbagent" not in "\n".join(error(ran)["traceback"]), "no code of ours stands in the person's traceback"
     assert ran["leaked"] == []
     assert real_kernel.alive
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "globals().clear()",
+        "import sys; sys.stdout.close(); sys.stderr.close()",
+        "import sys; sys.stdout = sys.stderr = None",
+    ],
+)
+def test_code_that_takes_the_kernels_own_things_away_leaves_a_kernel_that_works(
+    real_kernel: RealKernel, code: str
+) -> None:
+    assert real_kernel.run(f"await agent({code!r})").error == ""
+    assert real_kernel.run(PRELUDE).error == ""
+    ran = real_kernel.agent("print('goes on')\nclass A: pass\n41 + 1")
+    assert stream(ran) == "goes on\n" and ran["status"] == "ok"
+    reply = real_kernel.run("print(Out, In[-1][:5], get_ipython() is not None)")
+    assert reply.error == "" and "print" in reply.text
 
 
 def test_the_time_limit_never_hits_what_runs_afterwards(real_kernel: RealKernel) -> None:
