@@ -123,13 +123,16 @@ class Checkpointing:
     def _ran(self, code: str, namespace: Mapping[str, Any], who: str) -> None:
         """Keep what code has probably done that can't be taken back: a look at its text, and no more than that."""
         found_before = self._hints.pop(code, None)
+        outside: list[str] = []
         for hint in hints(code, namespace) if found_before is None else found_before:
             if found := _IN_PLACE.match(hint):
                 name = found[1].partition(".")[0].partition("[")[0]
                 if name in self._names and self._names[name] is namespace.get(name):
                     self.checkpoint.note(f"what is in `{name}`: {who} has probably changed it in place")
             elif not _OF_NAMES.match(hint):
-                self.checkpoint.note(f"what {who} did outside of the notebook, by the look of it: {hint}")
+                outside.append(hint)
+        if outside:
+            self.checkpoint.note(f"what {who} also did, by its code: {'; '.join(outside)}")
 
 
 class WatchedKernel:

@@ -244,7 +244,7 @@ async def test_what_cant_be_taken_back_is_said_in_plain_words(desk: Desk) -> Non
         await desk.call("look_up", word="word")
     said = await desk.back()
     assert said.count("what is in `df`: In[1] has probably changed it in place") == 1
-    assert "what In[1] did outside of the notebook, by the look of it: " in said
+    assert "what In[1] also did, by its code: " in said
     assert "what the tool send_mail did" in said
     assert "look_up" not in said
 
