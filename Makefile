@@ -3,7 +3,6 @@
 # make test    all of it: lint, types, every test (real kernels, real JupyterLab in a real Chromium)
 # make test-places   those that a place may break, on older versions of ipykernel and in Notebook 7 (CI runs both)
 # make check   lint, types and the fast tests, in under a minute (the slow ones of them are in make test)
-# make bench   the strict figures of what a person waits for, on a machine that does nothing else
 # make clean   what these made
 #
 # All that is needed is Python 3.11 or newer; everything else comes into .venv/ and build/ (a browser: see .ci/browser).
@@ -11,7 +10,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo lab test test-places test-notebook check lint types test-fast test-kernel test-browser bench browser clean
+.PHONY: demo lab test test-places test-notebook check lint types test-fast test-kernel test-browser browser clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -63,10 +62,6 @@ test-kernel: $(VENV)/.dev
 
 test-browser: $(VENV)/.dev browser  # by itself: a browser and a kernel fill two cores
 	@$(PYTEST) -q -m browser
-
-bench: export STRICT_FIGURES := 1
-bench: $(VENV)/.dev browser
-	@$(PYTEST) -q tests/browser/test_agent_stop.py tests/browser/test_agent_page.py -k "stop or interrupt or hold or slow"
 
 test-places: $(IPYKERNELS:%=test-ipykernel-%) test-notebook
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -26,14 +25,6 @@ if TYPE_CHECKING:
 
 KEY = "sk-test-of-nbagent"
 LOAD = "%load_ext nbagent"
-
-
-def figure(strict: float, wide: float = PATIENCE) -> float:
-    """The bound of something measured: `strict` in `make bench`, on a machine that does nothing else, else `wide`.
-
-    A shared machine may be many times slower at any moment: there only what never ends, or takes far too long, fails.
-    """
-    return strict if os.environ.get("STRICT_FIGURES") else wide
 
 
 def environment(server: MessagesServer, **more: str) -> dict[str, str]:

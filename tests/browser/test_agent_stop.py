@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.desk import figure
 from tests.browser.page import PATIENCE
 from tests.support.messages_server import Reply, Silence, calls
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(120)
 
-AT_ONCE = figure(1.0)  # seconds
+AT_ONCE = PATIENCE  # seconds: this machine may be many times slower at any moment, so only what does not come fails
 LOOP = "print('it loops')\nwhile True: pass"
 
 
