@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from traitlets import Dict, Float, Integer, List, Unicode
+from traitlets import Dict, Float, Integer, List, TraitError, Unicode, validate
 from traitlets.config import Configurable
+
+from nbagent.config import CHOICES
 
 
 class NbAgent(Configurable):
@@ -33,6 +35,16 @@ class NbAgent(Configurable):
     allow = List(Unicode(), help="Rules of calls that run without asking, e.g. ['run_cell'].").tag(config=True)
     ask = List(Unicode(), help="Rules of calls that are always asked about.").tag(config=True)
     deny = List(Unicode(), help="Rules of calls that never run.").tag(config=True)
+
+    @validate("rerun", "stale")
+    def _one_of(self, proposal: Any) -> str:
+        """Refuse what the next cell could only fail with."""
+        name, value = proposal["trait"].name, proposal["value"]
+        if value and value not in CHOICES[name]:
+            raise TraitError(
+                f"NbAgent.{name} is {', '.join(CHOICES[name][:-1])} or {CHOICES[name][-1]}, not {value!r}."
+            )
+        return value
 
     def given(self) -> dict[str, Any]:
         """Return the settings that were set, by name."""
