@@ -28,6 +28,7 @@ from nbagent.view.items import (
     TextItem,
     ThinkingItem,
 )
+from nbagent.view.words import running_name, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -74,7 +75,8 @@ class ViewModel:
         if not self.started:
             return "Starting…"
         if (running := self.running) is not None:
-            return f"Running {running.name}"
+            what, is_cell = running_name(running)
+            return f"Running {what[:1].lower() + what[1:] if is_cell and not what.startswith('In[') else what}"
         return _last_activity(self)
 
     @property
@@ -97,7 +99,7 @@ def _last_activity(view: ViewModel) -> str:
         case TextItem(done=False, discarded=""):
             return "Writing"
         case CallItem(status="writing", discarded="", name=name):
-            return f"Writing a call of {name}"
+            return f"Writing: {spoken(name, '')[0]}"
         case _:
             return "Waiting for the model" if view.state is State.THINK else str(view.state)
 

@@ -69,8 +69,8 @@ def header(view: ViewModel) -> Json:
         "mode": view.mode,
         "turn": view.turn,
         "max_turns": view.max_turns,
-        "tokens": view.usage.total,
-        "cost": cost(view),
+        "tokens": 0 if view.stale else view.usage.total,  # a record that is shown again has cost nothing now
+        "cost": "" if view.stale else cost(view),
         "running": view.ended is None,
         "ended": str(view.ended.reason) if view.ended else "",
         "asking": bool(view.approvals or view.questions),
@@ -303,7 +303,9 @@ def _argument_block(key: str, label: str, text: str, *, whole: bool, paint: Pain
 
 def _question(item: QuestionItem) -> str:
     text = visible(without_ansi(item.text), LIVE.attr("ctl"), spaces=False)
-    answer = "waiting for you" if item.answer is None else (_said(item.answer) or "not answered")
+    if item.answer is None:  # a card below asks it
+        return "<b>? Question</b> waiting for your answer"
+    answer = _said(item.answer) or "not answered"
     return f'<b>? Question</b> <span class="nbagent-asked">{text}</span><div class="nbagent-answer">→ {answer}</div>'
 
 

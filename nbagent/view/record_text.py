@@ -32,7 +32,7 @@ LINE_LIMIT = 500
 CODE_TOTAL = 60_000
 """Characters of what all calls ran and changed, in Markdown."""
 
-AGAIN = "`%agent undo` takes this run back. `%%agent --again` asks the model anew."
+UNDO, AGAIN = "`%agent undo` takes this run back.", "`%%agent --again` asks the model anew."
 """What can still be done with a run."""
 
 _TICKS = re.compile(r"`{3,}")
@@ -56,8 +56,13 @@ def markdown(view: ViewModel, banner: str = "") -> str:
     parts += [f"> {prompt}" if prompt else "", answer, _markdown_words(outline.checked(view))]
     parts += [f"{ending} {_markdown_sentence(next_step)}", _calls(view)]
     parts += [f"*{_markdown_words(' · '.join(outline.facts(view)))}*"]
-    parts += [_markdown_sentence(AGAIN) if view.run_id else ""]
+    parts += [_markdown_sentence(_still(view))]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+def _still(view: ViewModel) -> str:
+    """What can still be done with the run; "" of a run that never began."""
+    return " ".join([UNDO, AGAIN] if outline.did_something(view) else [AGAIN]) if view.run_id else ""
 
 
 def _calls(view: ViewModel) -> str:
@@ -117,7 +122,7 @@ def plain(view: ViewModel, banner: str = "") -> str:
     if len(calls) > PLAIN_STEPS:
         lines.append(f"… {count(len(calls) - PLAIN_STEPS, 'more call')}")
     parts = [few_lines(banner), answer, outline.checked(view), f"{sentence} {next_step}".strip()]
-    parts += ["\n".join(lines), " · ".join(outline.facts(view)), AGAIN.replace("`", "") if view.run_id else ""]
+    parts += ["\n".join(lines), " · ".join(outline.facts(view)), _still(view).replace("`", "")]
     return "\n\n".join(part for part in parts if part)
 
 

@@ -31,7 +31,7 @@ NOTE_HIDING = (
     "bar => { window.__hid = false; new MutationObserver(() => { window.__hid ||= bar.hidden })"
     ".observe(bar, {attributes: true}) }"
 )
-STILL = re.compile(r"The new cell still runs after \d+:\d\d\.")
+STILL = re.compile(r"The new cell has run for \d+:\d\d \(limit \d+:\d\d\)\.")
 
 
 def question(desk: Desk, cell: int) -> Locator:
@@ -95,7 +95,7 @@ async def test_after_a_reload_the_page_still_asks_and_interrupts(lab: Lab, serve
         await expect(question(desk, agent)).to_be_visible()
         await desk.notebook.save()
         await desk.notebook.reload(kernel=False)
-        await expect(question(desk, agent)).to_contain_text("still runs after")
+        await expect(question(desk, agent)).to_contain_text("has run for")
         await question(desk, agent).get_by_role("button", name="Interrupt the cell", exact=True).click()
         await desk.notebook.see(agent, "Then otherwise.")
         assert "The person interrupted this call (not the run)" in desk.results(1)

@@ -79,7 +79,7 @@ class ClickedRoute:
     async def approve(self, *, times: int = 1, rule: str = "", edited: str | None = None, only: int = -1) -> None:
         if rule:
             self._tell(click="Allow from now on…")
-            self._tell(click="Keep this rule and approve", first=True)
+            self._tell(click="Allow this code")
         elif edited is not None:
             self._tell(click="Edit", rests="Approve")
             self._tell(click="Approve", texts=[edited])

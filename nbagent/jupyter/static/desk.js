@@ -187,6 +187,11 @@ function initialize({ model }) {
     said.textContent = text;
   };
 
+  /** Give the focus back to the link of a run, if the record was written anew with the link that had it. @param {string} run */
+  const refocus = (run) => setTimeout(() => {
+    if (document.activeElement === document.body) linksOf(run)[0]?.focus({ preventScroll: true });
+  }, MARK_EVERY);
+
   /** @param {MouseEvent} event */
   const clicked = (event) => {
     const link = /** @type {Element | null} */ (event.target)?.closest?.('.jp-OutputArea a[href^="#nbagent-"]');
@@ -220,6 +225,7 @@ function initialize({ model }) {
       const [node] = panelsOf(context);
       const ran = index >= 0 && node != null && runCell(node, index);
       if (!ran) say(message.run, message.text);
+      if (!ran) refocus(message.run);
       later();
     }
   };

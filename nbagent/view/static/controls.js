@@ -149,6 +149,13 @@ export function controls(root, home, model, clicked, click, stopped) {
   root.addEventListener("keydown", keep, { signal });
   document.addEventListener("focusin", onAnywhere, { signal });
   document.addEventListener("pointerdown", onAnywhere, { capture: true, signal });
-  signal.addEventListener("abort", () => observer.disconnect());
+  const cell = root.closest(".jp-Cell");
+  signal.addEventListener("abort", () => {
+    observer.disconnect();
+    if (!inside || !(cell instanceof HTMLElement)) return;
+    setTimeout(() => { // the record takes the view's place: who worked in it stays at the cell
+      if (document.activeElement === document.body && cell.isConnected) cell.focus({ preventScroll: true });
+    }, 100);
+  });
   decorate();
 }
