@@ -78,7 +78,7 @@ def stamped(output: Output, head: Head, text: str) -> Output:
 
 def _banner(when: str, text: str) -> str:
     lines = "<br>".join(escape(line).replace("  ", "&nbsp; ") for line in text.split("\n")[1:])
-    return f"<!--taken back--><p><b>{escape(when)}</b><br>{lines}</p><p>What the run said:</p><p><i>What the run had said:</i></p><!--/taken back-->"
+    return f"<!--taken back--><p><b>{escape(when)}</b><br>{lines}</p><p>What the run said:</p><!--/taken back-->"
 
 
 def _joined(value: object) -> str:
