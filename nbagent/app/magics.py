@@ -11,7 +11,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 
 from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.options import describe
-from nbagent.app.reports import command
+from nbagent.app.reports import COMMANDS, command
 from nbagent.core.errors import ConfigError
 
 
@@ -32,7 +32,7 @@ class AgentMagics(Magics):
         changes anything, and leaves ordinary cells behind. The cell's value is an Answer (text, stop_reason, usage,
         cost, cells, session_id).
 
-        As a line:  %agent status | stop | model NAME | mode MODE | rules | prompt | doctor | traceback | help
+        As a line:  {commands}
         """
         if not self._extension.persons.speaks():
             raise Refused("An agent's code can't use %agent or %%agent: they are for people.")
@@ -49,7 +49,8 @@ class AgentMagics(Magics):
 
     async def _awaited(self, line: str) -> Any:
         said = command(self._extension, line)
-        return _say(said if isinstance(said, str) else await said)
+        _say(said if isinstance(said, str) else await said)
+        self._listen()
 
     async def _guarded(self, work: Awaitable[Any]) -> Any:
         from nbagent.app.cell import internal_error
@@ -77,6 +78,15 @@ class AgentMagics(Magics):
                 f"%agent {line.split(maxsplit=1)[0]} needs a cell of its own: it asks the page, and has to wait for it."
             )
         _say(said)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Have the page listen to the buttons of finished runs again: after a restart its links would stay dead."""
+        from nbagent.app.undo_commands import show_desk
+        from nbagent.jupyter.front_end import running_cell
+
+        if running_cell(self._extension.shell) is not None:  # a page asked for this cell, and no job
+            show_desk(self._extension)
 
 
 def _say(text: str) -> None:
@@ -84,4 +94,5 @@ def _say(text: str) -> None:
         print(text)  # noqa: T201  (the answer of a line magic)
 
 
-AgentMagics.agent.__doc__ = f"{AgentMagics.agent.__doc__}\n{describe()}"
+_DOC = AgentMagics.agent.__doc__ or ""
+AgentMagics.agent.__doc__ = f"{_DOC.replace('{commands}', '%agent ' + ' | '.join(COMMANDS))}\n{describe()}"

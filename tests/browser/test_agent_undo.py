@@ -202,3 +202,19 @@ async def test_a_reloaded_page_has_its_buttons_again_and_a_copy_beside_it_and_a_
         await expect(notebook.page.locator("[data-nbagent-desk]")).to_have_count(0)
         await expect(notebook.page.locator(".nbagent-mine")).to_have_count(0)
         await expect(button(desk, agent, "undo")).to_have_css("display", "inline")
+
+
+async def test_after_a_restart_a_line_of_agent_brings_the_buttons_back(lab: Lab, server: MessagesServer) -> None:
+    async with agent_notebook(lab, server, env={"NBAGENT_MODE": "bypass"}) as desk:
+        notebook = desk.notebook
+        agent = await desk.ask(calls("add_cell", source="n = 1"), say("Made."))
+        await desk.done()
+        await notebook.save()
+        await notebook.restart()
+        await expect(button(desk, agent, "undo")).to_have_css("display", "inline")
+        await notebook.write(0, "%load_ext nbagent\n%agent status")
+        await notebook.run(0)
+        await expect(button(desk, agent, "undo")).to_have_css("display", "inline-block")
+        await button(desk, agent, "undo").click()
+        await notebook.see(agent, "Taken back at")
+        assert "n = 1" not in await notebook.sources()
