@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from nbagent.core.messages import clean
+from nbagent.jupyter.closing import spared
 from nbagent.jupyter.commands import os_system, run_command
 from nbagent.jupyter.descriptors import Watched
 from nbagent.jupyter.interrupts import OWNER, Gate
@@ -69,6 +70,8 @@ class Capture:
             self._patch(shell.events, "trigger", self._trigger(shell.events.trigger))
             self._patch(builtins, "input", self._refuse(builtins.input, EOFError(NO_INPUT)))
             self._patch(getpass, "getpass", self._refuse(getpass.getpass, EOFError(NO_INPUT)))
+            if found := spared():
+                self._patch(found[0], "close_all", staticmethod(found[1]))
             if self._scratch is not None:
                 self._patch(shell, "reset", self._refuse(shell.reset, RuntimeError(NO_RESET)))
             hook = self._display_hook(sys.displayhook)

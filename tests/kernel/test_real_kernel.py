@@ -269,6 +269,19 @@ def test_the_time_limit_stops_code(real_kernel: RealKernel, code: str) -> None:
     assert real_kernel.alive
 
 
+def test_code_that_closes_all_widgets_closes_none_of_the_runs_own(real_kernel: RealKernel) -> None:
+    real_kernel.run(
+        "import ipywidgets\nfrom nbagent.jupyter.channel import WidgetChannel\n"
+        "own = ipywidgets.VBox([ipywidgets.HBox([ipywidgets.Button()])]).add_class('nbagent-view')\n"
+        "channel, other = WidgetChannel(), ipywidgets.Button()\nclosing = ipywidgets.Widget.__dict__['close_all']"
+    )
+    assert real_kernel.agent("ipywidgets.Widget.close_all()\nipywidgets.Button.close_all()")["status"] == "ok"
+    button = "own.children[0].children[0]"
+    opened = f"[w.comm is not None for w in (own, own.layout, {button}, {button}.style, channel.widget, other)]"
+    assert real_kernel.value(opened) == [True, True, True, True, True, False]
+    assert real_kernel.value("ipywidgets.Widget.__dict__['close_all'] is closing"), "and it is put back"
+
+
 @pytest.mark.parametrize(
     "code",
     [
