@@ -250,8 +250,8 @@ class Bound:
             seconds = ran.seconds if ran else time.monotonic() - began
             self._ran(replace(current, source=source, number=ran.number if ran else None), ran, seconds)
             try:
-                async with asyncio.timeout(HURRIED if cancelled else None):
-                    outputs = await sink.end(ran.number if ran else None)
+                ending = sink.end(ran.number if ran else None)
+                outputs = await (asyncio.wait_for(ending, HURRIED) if cancelled else ending)
             except TimeoutError:
                 lost = "The outputs did not reach the notebook in time."
             except NotebookError as error:  # the run itself counts, and a cancellation must not be covered by this
