@@ -297,7 +297,7 @@ def test_code_that_takes_the_kernels_own_things_away_leaves_a_kernel_that_works(
     assert real_kernel.run(PRELUDE).error == ""
     ran = real_kernel.agent("print('goes on')\nclass A: pass\n41 + 1")
     assert stream(ran) == "goes on\n" and ran["status"] == "ok"
-    reply = real_kernel.run("print(Out, In[-1][:5], get_ipython() is not None)")
+    reply = real_kernel.run("print(type(Out), In[-1][:5], get_ipython() is not None)")
     assert reply.error == "" and "print" in reply.text
 
 
