@@ -1,7 +1,7 @@
 # make demo    the quickstart notebook, headless: no key, no network beyond the package registries
 # make lab     the quickstart in JupyterLab, to run by hand; what the demo wrote lies beside it
 # make test    all of it: lint, types, every test (real kernels, real JupyterLab in a real Chromium)
-# make test-places   those that a place may break, on older versions of ipykernel and in Notebook 7 (CI runs both)
+# make test-places   those that a place may break, on older versions of ipykernel and in Notebook 7
 # make check   lint, types and the fast tests, in under a minute (the slow ones of them are in make test)
 # make clean   what these made
 #
@@ -62,7 +62,7 @@ test-fast: $(VENV)/.dev $(BUILD)/mcp/.installed
 test-kernel: $(VENV)/.dev $(BUILD)/mcp/.installed
 	@$(PYTEST) -q -n 2 --dist loadgroup -m "kernel and not browser"
 
-test-browser: $(VENV)/.dev browser  # by itself: these watch the clock, and a browser and a kernel fill two cores
+test-browser: $(VENV)/.dev browser  # by itself: a browser and a kernel fill two cores
 	@$(PYTEST) -q -m browser
 
 test-places: $(IPYKERNELS:%=test-ipykernel-%) test-notebook

@@ -27,7 +27,8 @@ RERUN = ("replay", "live", "ask")
 """What to do with a cell that has a finished run: show it, ask the model again, or ask the person."""
 STALE = ("ask", "show", "rerun")
 """What to do with a finished run whose inputs have changed; where nobody can be asked, `ask` fails the cell."""
-_CHOICES = {"rerun": RERUN, "stale": STALE}
+CHOICES = {"rerun": RERUN, "stale": STALE}
+_WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
 SERVERS = "mcp_servers"
 """The table of the person's MCP servers in their own file: no setting, `app/mcp.py` reads it."""
 _LIMITS = ("max_turns", "budget", "budget_tokens", "timeout", "cell_timeout")
@@ -217,8 +218,8 @@ def _typed(key: str, value: Any, where: str) -> Any:
         return Mode.DEFAULT
     if kind is str and not isinstance(value, str):
         raise ConfigError(f"{where}: {key} = {value!r} is not text.")
-    if key in _CHOICES and value not in _CHOICES[key]:
-        raise ConfigError(f"{where}: {key} = {value!r} is not one of {', '.join(_CHOICES[key])}.")
+    if key in CHOICES and value not in CHOICES[key]:
+        raise ConfigError(f"{where}: {key} = {value!r} is not one of {', '.join(CHOICES[key])}.")
     made: Any
     try:
         made = kind(value)

@@ -9,6 +9,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -107,7 +108,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "papermill": {"headless/": LAZY},
     "pathspec": {"tools/pathrules.py": LAZY},
     "platformdirs": {"extend/": EAGER, "outside": EAGER},
-    "psutil": {"jupyter/commands.py": LAZY},
+    "psutil": {"jupyter/commands.py": LAZY, "tools/server_kernels.py": LAZY},
     "pydantic": {"core/tools.py": LAZY, "extend/mcp_client.py": LAZY, "extend/mcp_offers.py": LAZY},
     "pygments": {"view/": EAGER},
     "referencing": {"extend/mcp_schema.py": LAZY},
@@ -369,6 +370,35 @@ def test_no_test_skips() -> None:
         and ast.unparse(node) in {"pytest.skip", "pytest.importorskip", "pytest.mark.skip", "pytest.mark.skipif"}
     ]
     assert not found, listed(found)
+
+
+def bound_at_the_top(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement of a module binds by a definition or a plain assignment."""
+    if isinstance(node, ast.ClassDef) or (
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and "overload" not in map(ast.unparse, node.decorator_list)
+    ):
+        yield node.name
+    for target in (
+        node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    ):
+        yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+
+
+def test_no_name_of_a_module_is_bound_twice() -> None:
+    """The second would stand for the first everywhere, in what was written for the first too."""
+    found = [
+        f"{short(path)}: {name}"
+        for path in [*files(PACKAGE), *files(TESTS)]
+        for name, times in Counter(name for node in tree(path).body for name in bound_at_the_top(node)).items()
+        if times > 1
+    ]
+    assert not found, listed(found)
+
+
+def test_a_name_that_is_bound_twice_would_be_found() -> None:
+    module = ast.parse("A = 1\ndef a(): pass\nB, (C, *D) = 1, (2, 3)\nA: int = 2\nx.y = 3")
+    assert [name for node in module.body for name in bound_at_the_top(node)] == ["A", "a", "B", "C", "D", "A"]
 
 
 @pytest.mark.parametrize("statement", ["time.sleep(0)", "asyncio.sleep(0.1)", "sleep(1)"])

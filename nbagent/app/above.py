@@ -1,20 +1,22 @@
-"""The code cells above an agent's cell, now and at the end of an earlier run, and in words what differs.
+"""The cells above an agent's cell, now and at the end of an earlier run, and in words what differs.
 
-From the document where a page has it: their sources, and the texts that they show, for the model is told both. Without
-one the kernel knows only what it executed: then every cell of then must have been executed, in that order, and what they
-showed is not compared. Read `here`, then `changes_above`.
+From the document where a page has it: the sources of code and of text cells, and the texts that code cells show, for the
+model is told all of it. Without one the kernel knows only what it executed: then every code cell of then must have been
+executed, in that order, and the rest is not compared. Read `here`, then `changes_above` and `changes_of_texts`.
 """
 
 from __future__ import annotations
 
 import difflib
 import itertools
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nbagent.core.errors import NotebookError
+from nbagent.core.messages import Message
 from nbagent.core.ports import Cell, Notebook, text_hash
 from nbagent.tools.cells import first_line, starts_agent
 
@@ -28,7 +30,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,}")
 class Here:
     """Where a cell stands: its id ("" where no page tells it), the code cells above it, and all cells' ids, if known.
 
-    `labels` name the cells above for people, in their order.
+    `labels` name the cells above for people, in their order. `texts` are the sources of the text cells above, with their ids.
     """
 
     cell: str
@@ -36,6 +38,8 @@ class Here:
     labels: tuple[str, ...]
     ids: frozenset[str] | None
     above_ids: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    text_ids: tuple[str, ...] = ()
 
     def missing(self, cells: Iterable[str]) -> list[str]:
         """Return which of `cells` are not in the notebook; [] where that is not known."""
@@ -63,14 +67,31 @@ async def here(shell: Any, notebook: Notebook | None) -> Here | None:
         cells = await notebook.cells()
     except NotebookError:
         return None
-    above = [cell for cell in itertools.takewhile(lambda cell: cell.id != own, cells) if _counts(cell)]
+    before = [cell for cell in itertools.takewhile(lambda cell: cell.id != own, cells) if cell.source.strip()]
+    above = [cell for cell in before if cell.type == "code"]  # those that Run All would run
+    texts = [cell for cell in before if cell.type != "code"]
     return Here(
         own,
         tuple(cell.source.rstrip() for cell in above),
         tuple(_label(cell, place) for place, cell in enumerate(above, 1)),
         frozenset(cell.id for cell in cells),
         tuple(cell.id for cell in above),
+        tuple(cell.source.rstrip() for cell in texts),
+        tuple(cell.id for cell in texts),
     )
+
+
+def untold(now: Here, messages: Iterable[Message]) -> tuple[str, ...]:
+    """Return those of the text cells above that the model was not shown: no message to it names them.
+
+    Of a long notebook it is told head and tail, and it may list and read the rest.
+    """
+    left = dict(zip(now.text_ids, now.texts, strict=False))
+    for message in messages:
+        if left and message["role"] == "user":
+            said = json.dumps(message)
+            left = {cell: source for cell, source in left.items() if cell not in said}
+    return tuple(left.values())
 
 
 async def shown_above(notebook: Notebook | None, now: Here) -> tuple[str, ...]:
@@ -97,11 +118,6 @@ def _text_of(cell: Cell) -> str:
         said = output.get("text", output.get("evalue", (output.get("data") or {}).get("text/plain", "")))
         texts.append("".join(map(str, said)) if isinstance(said, list) else str(said))
     return _ADDRESS.sub("0x", "".join(texts))
-
-
-def _counts(cell: Cell) -> bool:
-    """Whether a cell is one that Run All would run."""
-    return cell.type == "code" and bool(cell.source.strip())
 
 
 def _label(cell: Cell, place: int) -> str:
@@ -133,6 +149,24 @@ def changes_above(
         changes += [f"{label} above was edited" for label in now.labels[j1 : j1 + both]]
         changes += [f"{label} above is new" for label in now.labels[j1 + both : j2]]
         changes += [f"a cell above is gone: {first_line(source, 40)}" for source in then[i1 + both : i2]]
+    return changes
+
+
+def changes_of_texts(then: Sequence[str], untold_then: Sequence[str], now: Here) -> list[str]:
+    """Return in words how the text cells above differ from `then`, but for those that the model was not told of."""
+    unseen = set(untold_then)
+    changes: list[str] = []
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, list(then), list(now.texts), autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        both = min(i2 - i1, j2 - j1)
+        edited, gone = (
+            [first_line(source, 40) for source in part if source not in unseen]
+            for part in (then[i1 : i1 + both], then[i1 + both : i2])
+        )
+        changes += [f"a text cell above was edited: {line}" for line in edited]
+        changes += [f"a text cell above is new: {first_line(source, 40)}" for source in now.texts[j1 + both : j2]]
+        changes += [f"a text cell above is gone: {line}" for line in gone]
     return changes
 
 

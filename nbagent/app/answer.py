@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nbagent.core.errors import NbagentError
@@ -17,7 +16,8 @@ class Answer:
     `text` is the model's last words, `stop_reason` why the run ended (end_turn, max_turns, budget, timeout, denied …),
     `usage` its tokens, `cost` US dollars where the price is known, `cells` the ids of the cells that it added or ran.
     `replayed`: it is the answer of an earlier, finished run, and no model was asked; `stale` then says what of its inputs
-    has changed since ("" for nothing), and `weak` which of them were compared in part only.
+    has changed since ("" for nothing). `not_compared` says what the run read that can't be compared when its cell is run
+    again, such as the network ("" for nothing).
     """
 
     text: str
@@ -29,15 +29,15 @@ class Answer:
     session_id: str
     replayed: bool = False
     stale: str = ""
-    weak: tuple[str, ...] = ()
+    not_compared: str = ""
 
     @classmethod
     def of(
-        cls, ended: RunEnded, session_id: str, *, replayed: bool = False, stale: str = "", weak: Sequence[str] = ()
+        cls, ended: RunEnded, session_id: str, *, replayed: bool = False, stale: str = "", not_compared: str = ""
     ) -> Answer:
         """Make the answer of a run's last event."""
         of_run = (ended.text, str(ended.reason), ended.usage, ended.cost, ended.turns, ended.cells, session_id)
-        return cls(*of_run, replayed, stale, tuple(weak))
+        return cls(*of_run, replayed, stale, not_compared)
 
     def __str__(self) -> str:
         return self.text

@@ -1,4 +1,4 @@
-"""Runs one `%%agent` cell: compose model, tools, policy, session and place; drive the loop; leave the record.
+"""Runs one `%%agent` cell: what the person asked for → the events of a run → the view → the answer and the record.
 
 The one place where everything meets, and the order in which it does. Read `run_agent_cell`.
 """
@@ -6,58 +6,77 @@ The one place where everything meets, and the order in which it does. Read `run_
 from __future__ import annotations
 
 import asyncio
-import difflib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
-from nbagent.app.agents import Errand, Team
+from nbagent.app.agents import Errand
 from nbagent.app.answer import Answer, Refused, RunFailed
+from nbagent.app.assembly import assemble, tell_of_idle_rules
 from nbagent.app.consent import before_run, consented
-from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
-from nbagent.app.forks import fork, past_of
-from nbagent.app.keeping import Keeper
-from nbagent.app.mcp import news_of_run, tools_of_run
+from nbagent.app.keptrun import KeptRun
+from nbagent.app.model import model_of
 from nbagent.app.options import parse
 from nbagent.app.place import Place, Reins, find_place
-from nbagent.app.recording import Recording
-from nbagent.app.replay import Asked, Shown, offer, why_failed
-from nbagent.app.restarts import gone_with
-from nbagent.app.ruling import folder_tools, of_files, ruled
-from nbagent.app.takeback import show_desk
+from nbagent.app.replay import RunKey, offer, why_failed
+from nbagent.app.undo_commands import show_desk
 from nbagent.config import Settings
 from nbagent.core.drive import drive
 from nbagent.core.errors import ConfigError
 from nbagent.core.events import Noted, Reason, RunEnded
 from nbagent.core.loop import run
-from nbagent.core.policy import Policy
-from nbagent.core.ports import Kernel, Model, Notebook
-from nbagent.core.run import Agent, Stop
-from nbagent.core.tools import Tool, Toolset
-from nbagent.jupyter.figures import with_figures
-from nbagent.models import open_model
-from nbagent.models.catalog import DEFAULT_MODEL
-from nbagent.tools import control, python, variables
-from nbagent.tools import notebook as notebook_tools
-from nbagent.tools.ledger import Ledger
-from nbagent.tools.results import ResultStore, capped
-from nbagent.tools.seen import Seen
+from nbagent.core.messages import Json
+from nbagent.core.ports import Notebook
+from nbagent.core.run import Stop
 
 _log = logging.getLogger("nbagent")
 
 EMPTY = "Write what the agent should do below the %%agent line, e.g. “Plot sales by month.” %%agent? lists the options."
-OTHER_TOOLS = (
-    "A new session began, because the tools are not those of the last one; it does not know what was said there."
-)
 TAKING_BACK = "A run is being taken back right now. Run this cell again when that is done."
 RUNNING = "An agent is running in this kernel already. Wait for it, or stop it first; one run at a time."
 
+_STOPPING = frozenset({Reason.ERROR, Reason.INTERRUPTED, Reason.CELL_GONE})
+"""Ends of a run at which its cell fails, so that Run All stops."""
 
 Compose = Callable[[Notebook | None, str], Awaitable[tuple[str, str]]]
 """Makes the prompt of a run where it takes place, of the person's words: what people read, and what the model is told more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One `%%agent` cell as the person wrote it: their words, their options as given, and the settings that come of them."""
+
+    words: str
+    given: Json
+    settings: Settings
+    compose: Compose | None
+    errand: Errand | None
+
+    @property
+    def new(self) -> bool:
+        """Whether it begins a conversation of its own."""
+        return bool(self.given.get("new"))
+
+    async def prompt(self, notebook: Notebook | None) -> tuple[str, str]:
+        """Return what people read of the prompt, and what the model is told more."""
+        return (self.words, "") if self.compose is None else await self.compose(notebook, self.words)
+
+    def key(self, prompt: str, more: str) -> RunKey:
+        """By what finished runs of this cell are found."""
+        text = f"{prompt}\n{more}".strip()
+        return RunKey.of(
+            text, self.given, self.settings.mode, again=self.compose is not None or self.errand is not None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """How the cell came to its end; `fails`: why it fails although its run did not."""
+
+    ended: RunEnded
+    answer: Answer
+    fails: str = ""
 
 
 async def run_agent_cell(
@@ -68,41 +87,18 @@ async def run_agent_cell(
     An `errand` is done by a subagent, beside the conversation.
     Raises ConfigError for what they must change first, RunFailed where the run could not finish, and what `compose` does.
     """
-    options, first = parse(line)
-    prompt = "\n".join(text for text in (first, body.strip()) if text)
-    if not prompt and compose is None:
-        raise ConfigError(EMPTY)
-    if extension.stop is not None:
-        raise ConfigError(RUNNING)
-    if extension.undo.lock.locked():
-        raise ConfigError(TAKING_BACK)
-    extension.wanted_again(options)
-    given = dict(options)
-    new, out, _ = bool(options.pop("new", False)), str(options.pop("out", "")), options.pop("again", None)
-    settings = extension.settings(options)
-    settings.limits()
-    settings.policy()
-    _model(settings)  # a wrong name is told before anything is shown
-    number = extension.number.keep()
-    stop = Stop()
+    request = _request(extension, line, body, compose, errand)
+    number, stop = extension.number.keep(), Stop()
     extension.begin(stop)
     task = asyncio.current_task()
     stop.bind(task.cancel if task is not None else None)
     try:
-        reins = Reins(stop.now, stop.spare, lambda: stop.now(Reason.CELL_GONE), extension.later, settings.cell_timeout)
-        async with find_place(extension.shell, reins, extension.refusals) as place:
+        reins = _reins(extension, stop, request.settings.cell_timeout)
+        async with find_place(extension.shell, reins, extension.refusals, extension.silent) as place:
             extension.approver = place.approver
             place.notebook = place.notebook or extension.file
             try:
-                prompt, more = (prompt, "") if compose is None else await compose(place.notebook, prompt)
-                anew = compose is not None or errand is not None
-                asked = Asked.of(f"{prompt}\n{more}".strip(), given, settings.mode, again=anew)
-                if (shown := await offer(extension, place, settings, asked)) is None:
-                    ended = await _kept_run(
-                        extension, settings, place, prompt, asked, errand, more=more, stop=stop, new=new
-                    )
-                else:
-                    ended, extension.answer = shown.ended, _shown_answer(shown)
+                outcome = await _shown_or_run(extension, request, place, stop)
                 if place.patient:
                     show_desk(extension)
             finally:
@@ -110,206 +106,88 @@ async def run_agent_cell(
             alone = not place.approver.present  # asked before the place closes: then nobody is there any more
     finally:
         extension.end()
-    assert extension.answer is not None
-    if out:
-        extension.shell.user_ns[out] = extension.answer
-    stopping = {Reason.ERROR, Reason.INTERRUPTED, Reason.CELL_GONE}
-    if alone:  # nobody reads why it stopped: the cells below must not run on half a job
-        stopping = set(Reason) - {Reason.END_TURN}
-    if ended.reason in stopping:
-        raise RunFailed(ended.sentence)
-    if shown is not None and shown.fails:
-        raise RunFailed(why_failed(shown.stale))
-    extension.number.give(extension.answer)
-    return extension.answer
+    return _handed_over(extension, request, outcome, alone=alone)
 
 
-def _shown_answer(shown: Shown) -> Answer:
-    return Answer.of(shown.ended, shown.session, replayed=True, stale=shown.stale, weak=shown.weak)
+def _request(extension: Extension, line: str, body: str, compose: Compose | None, errand: Errand | None) -> _Request:
+    """Check all that can be checked before anything is shown; raises `ConfigError`."""
+    options, first = parse(line)
+    words = "\n".join(text for text in (first, body.strip()) if text)
+    if not words and compose is None:
+        raise ConfigError(EMPTY)
+    if extension.stop is not None:
+        raise ConfigError(RUNNING)
+    if extension.undo.lock.locked():
+        raise ConfigError(TAKING_BACK)
+    extension.wanted_again(options)
+    settings = extension.settings(
+        {name: value for name, value in options.items() if name not in {"new", "out", "again"}}
+    )
+    settings.limits()
+    settings.policy()
+    model_of(settings)
+    return _Request(words, options, settings, compose, errand)
 
 
-async def _kept_run(
-    extension: Extension,
-    settings: Settings,
-    place: Place,
-    prompt: str,
-    asked: Asked,
-    errand: Errand | None,
-    *,
-    more: str,
-    stop: Stop,
-    new: bool,
-) -> RunEnded:
-    """Run, and keep the run if it finishes, so that the cell can be run again for nothing."""
-    keeper = Keeper(extension, place, asked)
-    place.view = keeper.view
-    settings = await consented(extension, settings, place)
-    with extension.undo.recording(prompt, place.notebook, keeper.kernel, place.document) as record:
-        ended = await _run(extension, settings, place, prompt, keeper, record, errand, more=more, stop=stop, new=new)
-    await keeper.end(ended)
-    return ended
+def _reins(extension: Extension, stop: Stop, limit: float | None) -> Reins:
+    return Reins(stop.now, stop.spare, lambda: stop.now(Reason.CELL_GONE), extension.waiting, limit)
+
+
+def _handed_over(extension: Extension, request: _Request, outcome: _Outcome, *, alone: bool) -> Answer:
+    """Return the answer, under its name and its number too; raises `RunFailed` where the cells below must not run."""
+    if out := str(request.given.get("out", "")):
+        extension.shell.user_ns[out] = outcome.answer
+    reason = outcome.ended.reason
+    if reason in _STOPPING or (alone and reason is not Reason.END_TURN):  # nobody reads why: no work on half a job
+        raise RunFailed(outcome.ended.sentence)
+    if outcome.fails:
+        raise RunFailed(outcome.fails)
+    extension.number.give(outcome.answer)
+    return outcome.answer
+
+
+async def _shown_or_run(extension: Extension, request: _Request, place: Place, stop: Stop) -> _Outcome:
+    """Show the record of the cell's finished run where it still counts, else run."""
+    prompt, more = await request.prompt(place.notebook)
+    key = request.key(prompt, more)
+    if (shown := await offer(extension, place, request.settings, key)) is None:
+        return await _run(extension, request, place, prompt, more, key=key, stop=stop)
+    answer = Answer.of(shown.ended, shown.session, replayed=True, stale=shown.stale, not_compared=shown.not_compared)
+    return _Outcome(shown.ended, answer, why_failed(shown.stale) if shown.fails else "")
 
 
 async def _run(
-    extension: Extension,
-    settings: Settings,
-    place: Place,
-    prompt: str,
-    keeper: Keeper,
-    record: Recording,
-    errand: Errand | None,
-    *,
-    more: str,
-    stop: Stop,
-    new: bool,
-) -> RunEnded:
-    watched = extension.hooks.watch(record.notebook, place.view.show)
-    foreign = await tools_of_run(extension, place, new=new)
-    team = Team(extension, settings, place, stands_in=errand is not None)
-    make = _tools(extension, watched, None if place.patient else settings.cell_timeout, [*foreign, *team.tools])
-    conversation = _conversation(extension, settings, make, place, new=new, beside=errand is not None)
-    keeper.begin(conversation)
-    gate, ledger = settings.policy(conversation.kept), Ledger()
-    allowed, said = extension.refusals.begin()
-    if not conversation.session.transcript:
-        said = [*said, *filter(None, [await gone_with(place.notebook, extension.shell)])]
-    for rule in allowed:
-        gate.keep(rule)
-    wrapped = partial(_toolset, make, ledger, keeper, record, [*extension.tools, *foreign])
-    agent = Agent(
-        model=_model(settings) if errand is None else errand.model(prompt),
-        tools=wrapped(conversation.results, conversation.seen),
-        gate=gate,
-        approver=place.approver,
-        limits=settings.limits(),
-        notebook=lambda: place.notebook.path if place.notebook is not None else "",
-        closing=lambda: ledger.closing(conversation.seen.listing or ()),
-    )
-    agent = await extension.hooks.hooked(
-        agent,
-        conversation.session,
-        transcript=conversation.store.path,
-        document=place.document if errand is None else f"{place.document} errands",
-        notebook=watched,
-        new=new,
-        named=lambda name: _model(replace(settings, model=name)),
-    )
-    agent = team.join(agent, gate, conversation, lambda: wrapped(ResultStore(), Seen()).values())
-    _tell_of_idle_rules(gate, agent.tools, place)
-    untold, known = conversation.telling(), len(conversation.session.transcript)
-    said = [*said, *news_of_run(extension, conversation.session), *(team.news(conversation) if errand is None else ())]
-    blocks = await conversation.opening("\n\n".join(filter(None, (prompt, more))), place.notebook, settings.mode, said)
-    blocks += await extension.mcp.attached(prompt)
-    events = run(agent, conversation.session, blocks, prompt=prompt, stop=stop, run_id=record.run)
-    ended = await drive(events, place.view.show, agent=agent, session=conversation.session, stop=stop)
-    extension.hooks.rested(conversation.session.id, extension.later)
-    extension.answer = Answer.of(ended, conversation.session.id)
-    if len(conversation.session.transcript) == known:
-        untold()
-    await conversation.learn(place.notebook, ended.cells)
-    return ended
-
-
-def _toolset(
-    make: _Make, ledger: Ledger, keeper: Keeper, record: Recording, own: list[Tool], results: ResultStore, seen: Seen
-) -> Toolset:
-    """The tools of a run: what they read and change is taken down, and their long results are cut."""
-    made = make(results, seen, ledger, record.kernel)
-    return Toolset(capped(tool, results) for tool in record.tools(keeper.tools(made), own))
-
-
-def _model(settings: Settings) -> Model:
-    return open_model(settings.model or DEFAULT_MODEL, base_url=settings.base_url or None)
-
-
-def _tell_of_idle_rules(gate: Policy, tools: Toolset, place: Place) -> None:
-    """A rule whose name is mistyped would silently do nothing."""
-    for rule in gate.rules:
-        if not rule.source.file and not any(rule.speaks_of(name) for name in tools):
-            near = difflib.get_close_matches(rule.tool, tools, 1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            place.view.show(before_run(Noted, text=f"The rule “{rule.action} {rule}” names no tool of this run.{hint}"))
-
-
-class _Make(Protocol):
-    """Makes the tools of a run; without `seen`, `ledger` and the kernel that they work `on` only to tell which there are."""
-
-    def __call__(
-        self, results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
-    ) -> list[Tool]: ...
-
-
-def _tools(extension: Extension, notebook: Notebook | None, timeout: float | None, foreign: Sequence[Tool]) -> _Make:
-    """Return what makes the tools of a run: of the kernel, the notebook if there is one, the folder, the person, MCP servers."""
-
-    def make(
-        results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
-    ) -> list[Tool]:
-        kernel = on or extension.kernel
-        tools = [
-            *variables.tools(kernel),
-            *python.tools(kernel, timeout=timeout),
-            *(
-                notebook_tools.tools(
-                    notebook, kernel, timeout=timeout, seen=seen, ledger=ledger, times=extension.timer.times
-                )
-                if notebook is not None
-                else ()
-            ),
-            *folder_tools(extension, notebook),
-            *control.tools(results),
-        ]
-        tools = ruled(extension, notebook, tools)
-        own = {tool.name for tool in extension.tools}
-        mine = [with_figures(tool) for tool in extension.tools]
-        return [*(tool for tool in tools if tool.name not in own), *mine, *(t for t in foreign if t.name not in own)]
-
-    return make
-
-
-def named_tools(extension: Extension) -> Toolset:
-    """Return the tools that a run would have, to tell of them only: its cells are those of an empty notebook."""
-    from nbagent.headless.memory import MemoryNotebook
-
-    path = extension.last.notebook if extension.last is not None else ""
-    notebook = extension.file or MemoryNotebook(path=path)
-    return Toolset(_tools(extension, notebook, None, extension.mcp.tools(None))(ResultStore()))
-
-
-def _conversation(
-    extension: Extension,
-    settings: Settings,
-    make: Callable[[ResultStore], list[Tool]],
-    place: Place,
-    *,
-    new: bool,
-    beside: bool,
-) -> Conversation:
-    """Go on with this notebook's conversation, or from before this cell's last run; or begin one.
-
-    One begins where it is asked for, where there is none yet, and where the tools are others than it was begun with. One
-    that is `beside` it is for this run only.
-    """
-    path = place.notebook.path if place.notebook is not None else ""
-    if beside:
-        return Conversation.begin(settings, make, extension.folder, path)
-    found = extension.conversations.get(place.document)
-    if found is not None:
-        found.rename(path)
-    changed = found is not None and found.session.tools != Toolset(make(found.results)).params()
-    if not new and (past := past_of(extension, place)) is not None:
-        found, said = fork(past, settings, make, extension.folder, path)
-        if said:
-            place.view.show(before_run(Noted, text=said, level="info"))
-    elif new or found is None or changed:
-        if changed and not new:
-            place.view.show(before_run(Noted, text=OTHER_TOOLS, level="info"))
-        found = Conversation.begin(settings, make, extension.folder, path)
-        for text in of_files(settings):
-            place.view.show(before_run(Noted, text=text))
-    extension.conversations[place.document] = found
-    extension.last = found
-    return found
+    extension: Extension, request: _Request, place: Place, prompt: str, more: str, *, key: RunKey, stop: Stop
+) -> _Outcome:
+    """Run, with all that undo needs put by; keep the run if it finishes, so that the cell can be run again for nothing."""
+    view, kept = place.view, KeptRun(extension, place, key)
+    place.view = kept.view
+    settings = await consented(extension, request.settings, place)
+    with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document) as noted:
+        parts = await assemble(extension, settings, place, kept, noted, errand=request.errand, new=request.new)
+        conversation = parts.conversation
+        session = conversation.session
+        gate = settings.policy(conversation.kept)
+        allowed, said = extension.refusals.begin()
+        for rule in allowed:
+            gate.keep(rule)
+        agent = await parts.agent(prompt, gate)
+        tell_of_idle_rules(gate, agent.tools, place)
+        untold, known = conversation.telling(), len(session.transcript)
+        blocks = await parts.opening("\n\n".join(filter(None, (prompt, more))), said)
+        events = run(agent, session, blocks, prompt=prompt, stop=stop, run_id=noted.run)
+        ended = await drive(events, place.view.show, agent=agent, session=session, stop=stop)
+        extension.hooks.rested(session.id)
+        answer = Answer.of(ended, session.id, not_compared=kept.not_compared(ended))
+        if len(session.transcript) == known:
+            untold()
+        await conversation.learn(place.notebook, ended.cells)
+    if noted.problem:  # of this run's undo, so no part of what is shown when the cell is run again
+        problem = before_run(Noted, text=noted.problem)
+        view.show(problem)
+        session.log(problem)
+    await kept.end(ended)
+    return _Outcome(ended, answer)
 
 
 def internal_error(extension: Extension, error: Exception) -> Refused:

@@ -16,6 +16,7 @@ from nbagent.app.place import Place
 from nbagent.config import Settings, is_wider
 from nbagent.core.errors import ConfigError
 from nbagent.core.events import Event, State
+from nbagent.core.policy import Mode
 from nbagent.core.ports import Question
 from nbagent.core.questions import put
 
@@ -40,7 +41,7 @@ async def consented(extension: Extension, settings: Settings, place: Place) -> S
         )
     question = Question(
         id=f"consent-{secrets.token_hex(4)}",
-        text=f"This notebook asks for {', '.join(asks)}. {_meaning(outside, settings)} Do you want that?",
+        text=f"This notebook asks for {', '.join(asks)}{_meaning(outside, settings)} Use it in this kernel?",
         choices=(_YES, _NO),
     )
     if await put(question, place.approver, before_run, place.view.show) == _YES:
@@ -55,9 +56,10 @@ _YES, _NO = "Yes, in this kernel", "No, go on without"
 def _meaning(outside: Settings, settings: Settings) -> str:
     moved = settings.base_url and settings.base_url != outside.base_url
     wider = is_wider(settings.mode, outside.mode) or set(settings.allow) - set(outside.allow)
-    texts = ("Then more happens without asking you." if wider else "",
-             "What the agent reads goes to that server, and your key with it." if moved else "")  # fmt: skip
-    return " ".join(text for text in texts if text)
+    less = "almost nothing is asked any more" if settings.mode == Mode.BYPASS else "you are asked less from then on"
+    return (f": {less}." if wider else ".") + (
+        " What the agent reads goes to that server, and your key with it." if moved else ""
+    )
 
 
 def _asks(outside: Settings, settings: Settings) -> tuple[str, ...]:

@@ -7,14 +7,15 @@ Must not know of bridges or pages. Read `clicked`, `typed`, `unattended`.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from nbagent.app.place import Place, WithoutCards
 from nbagent.core.events import Event
 from nbagent.jupyter.approval import PersonApprover, TypedApprover
 from nbagent.jupyter.proposal import Proposal, ProposalNotebook
 from nbagent.jupyter.refusals import Refusals, RememberingApprover
+from nbagent.jupyter.typed import from_front_end
 from nbagent.view.appendix import Note, appended, plain
 from nbagent.view.fold import ViewModel, fold
 from nbagent.view.record import record
@@ -23,6 +24,10 @@ from nbagent.view.widget import AgentView
 Show = Callable[[Mapping[str, str]], None]
 """Puts a MIME bundle into the cell's one output of ours, in place of what is there."""
 
+BEFORE_A_JOB = (
+    "If a job ran this notebook (nbconvert, papermill), its kernel is gone: allow it before the next run, with "
+    "`nbagent run … {}`, with the environment variable NBAGENT_ALLOW (one rule a line), or in your settings file."
+)
 ALONE = "nbagent works. Nobody can be asked here, so its mode and rules decide; the record of the run comes here at the end."
 
 
@@ -37,7 +42,7 @@ def clicked(notebook: ProposalNotebook, show: Show, view: AgentView, person: Per
     return Place(view, person, notebook, finish)
 
 
-def typed(notebook: ProposalNotebook, show: Show) -> Place:
+def typed(notebook: ProposalNotebook, show: Show, shell: Any) -> Place:
     """A person who reads text and types: cells go to the next input and below the text, to be copied."""
     from rich.console import Console
 
@@ -51,9 +56,7 @@ def typed(notebook: ProposalNotebook, show: Show) -> Place:
         if notes := proposed(notebook.proposals):
             print(f"\n{plain(notes)}")  # noqa: T201  (text is all that this front end shows)
 
-    # looked up now: ipykernel puts its own input() in place for each cell, and the default was bound before
-    approver = TypedApprover(read=builtins.input)
-    return Place(WithoutCards(view), approver, notebook, finish)
+    return Place(WithoutCards(view), TypedApprover(read=from_front_end(shell)), notebook, finish)
 
 
 def unattended(notebook: ProposalNotebook, show: Show, refusals: Refusals) -> Place:
@@ -78,12 +81,14 @@ def proposed(proposals: tuple[Proposal, ...]) -> list[Note]:
 
 
 def refused(refusals: Refusals) -> list[Note]:
-    """Return how to allow each call that was refused, as long as this kernel lives."""
-    return [
-        Note(f"Nobody could be asked, so this was refused: {r.approval.title}. To allow exactly that, run "
-             f"`{r.command}` in this kernel, then the agent's cell again.")
+    """Return how to allow each call that was refused: while this kernel lives, and for a job whose kernel is gone by now."""
+    notes = [
+        Note(f"Nobody could be asked, so this was refused: {r.approval.title}. To allow exactly that while this kernel "
+             f"runs: `{r.command}`, then the agent's cell again.")
         for r in refusals.open
     ]  # fmt: skip
+    tools = " ".join(dict.fromkeys(f"--allow {r.approval.tool}" for r in refusals.open))
+    return [*notes, Note(BEFORE_A_JOB.format(tools))] if tools else notes
 
 
 class _Kept:

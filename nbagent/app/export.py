@@ -72,9 +72,9 @@ async def export(extension: Extension, line: str) -> str:
     target = target_of(wanted, name)
     written = await asyncio.to_thread(write, made, target, wanted.kind, force=wanted.force)
     cells = f"{len(made.cells)} cell{'s' * (len(made.cells) != 1)}"
-    gone = f", {left_out} of the agent's left out" if left_out else ""
+    gone = f", without the {left_out} %agent cell{'s' * (left_out != 1)}" if left_out else ""
     files = f", with {written} file{'s' * (written != 1)} beside it in {target.stem}_files" if written else ""
-    return f"Exported {cells}{gone} to {_shown(target)}{files}."
+    return f"Exported {cells} to {_shown(target)}{gone}{files}."
 
 
 def read(line: str) -> Wanted:

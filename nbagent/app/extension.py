@@ -16,11 +16,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nbagent.app.answer import Answer
 from nbagent.app.conversation import Conversation
 from nbagent.app.log import LogFile
 from nbagent.app.traits import NbAgent
 from nbagent.app.transform import transform
+from nbagent.app.waiting import WaitingRecords
 from nbagent.config import Settings, load
 from nbagent.core.agents import AgentSpec
 from nbagent.core.errors import ConfigError
@@ -28,12 +28,16 @@ from nbagent.core.policy import Mode
 from nbagent.core.ports import Approver, Notebook
 from nbagent.core.run import Stop
 from nbagent.core.tools import Tool
+from nbagent.extend.runs import RunStore
+from nbagent.extend.seals import Seals
 from nbagent.jupyter.counts import CellNumber
 from nbagent.jupyter.kernel import ShellKernel
+from nbagent.jupyter.persons import Persons
 from nbagent.jupyter.refusals import Refusals
 from nbagent.jupyter.timer import CellTimer
 
 if TYPE_CHECKING:
+    from nbagent.app.forks import Point
     from nbagent.app.hooks import KernelHooks
     from nbagent.app.undo import Undo
     from nbagent.extend.mcp import Servers
@@ -50,24 +54,28 @@ class Extension:
         self.traits = NbAgent(parent=shell)
         self.folder = Path.cwd()
         self.kernel = ShellKernel(shell, floods=self.folder / ".nbagent" / "outputs")
-        self.number = CellNumber(shell)
+        self.seals = (
+            Seals()
+        )  # one for all: where its key can't be kept, what was sealed counts as long as this kernel lives
+        self.persons = Persons(shell, self.kernel)
+        self.number = CellNumber(shell, self.persons.asked)
         self.timer = CellTimer(shell)
         self.tools: list[Tool] = []
         self.agents: dict[str, AgentSpec] = {}  # kinds of subagents that cells have made
         self.errands: list[str] = []  # what subagents answered the person: told with the next prompt
         self.conversations: dict[str, Conversation] = {}
         self.last: Conversation | None = None
-        self.answer: Answer | None = None
         self.file: Notebook | None = None  # of `nbagent ask --notebook`: a notebook that nobody has open
         self.stop: Stop | None = None
         self.chosen: dict[str, Any] = {}
         self.agreed: set[tuple[str, ...]] = set()
-        self.shown: dict[str, tuple[str, int]] = {}  # of each notebook: session and end of the run that was shown last
+        self.shown: dict[str, Point] = {}  # of each notebook: where the record ends that was shown last
+        self.silent: set[str] = set()  # clients of this kernel none of whose pages answers (jupyter/front_end.py)
         self.desk: Desk | None = None  # what hears the buttons of finished runs
         self.again: dict[str, float] = {}  # cells that a click runs now, until when: they ask the model in any case
         self.approver: Approver | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._later: set[asyncio.Task[None]] = set()
+        self.waiting = WaitingRecords(shell)
         self.refusals = Refusals()
         self.traceback = ""
         self.log = LogFile(self.folder / ".nbagent" / "nbagent.log")
@@ -80,7 +88,12 @@ class Extension:
         """What the runs of this kernel, and those on disk, have changed."""
         from nbagent.app.undo import Undo
 
-        return Undo(self.folder, lambda: self.shell.user_ns, lambda: self.stop is not None)
+        return Undo(self.folder, lambda: self.shell.user_ns, lambda: self.stop is not None, self.seals)
+
+    @cached_property
+    def runs(self) -> RunStore:
+        """The finished runs that are kept in the person's folder."""
+        return RunStore(self.folder, seals=self.seals)
 
     @cached_property
     def mcp(self) -> Servers:
@@ -116,11 +129,6 @@ class Extension:
         """Say that no run is under way any more."""
         self.stop, self.approver = None, None
 
-    def later(self, task: asyncio.Task[None]) -> None:
-        """Keep a task that goes on after its run, until it is done or nbagent is unloaded."""
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
-
     def on_loop(self, act: Callable[[], object]) -> None:
         """Do `act` on the loop of the run that is under way, from any thread: a subshell's magics run on another one."""
         if self._loop is not None and not self._loop.is_closed():
@@ -147,8 +155,10 @@ class Extension:
         shell.register_magics(self.magics)
         shell.input_transformers_cleanup.append(transform)
         shell.configurables.append(self.traits)
+        self.persons.install()
         self.number.install()
         self.timer.install()
+        self.waiting.install()
         logger = logging.getLogger("nbagent")
         logger.addHandler(self.log)
         self._propagated, logger.propagate = logger.propagate, False  # nothing of ours is printed into a cell
@@ -160,8 +170,7 @@ class Extension:
     def unload(self) -> None:
         """Take everything out of the shell again."""
         shell = self.shell
-        for task in self._later:
-            task.cancel()
+        self.waiting.remove()
         if self.desk is not None:
             self.desk.close()
         if "hooks" in self.__dict__:
@@ -170,6 +179,7 @@ class Extension:
             from nbagent.app.mcp import close_later
 
             close_later(self.mcp)
+        self.persons.remove()
         self.number.remove()
         self.timer.remove()
         logger = logging.getLogger("nbagent")

@@ -1,17 +1,21 @@
 """A conversation that goes on from a point of another one: what was before a cell's last run, or after a shown one.
 
 The fork is a session of its own, with a file of its own that says `forked_from`; the messages before the point are
-taken over as they were, so that thinking stays bound to its prefix and the prompt cache stays warm. Must not know why
-one forks. Read `fork`.
+taken over as they were, so that thinking stays bound to its prefix and the prompt cache stays warm. A finished run keeps
+the hash of its past, so that its answer never passes for one that another conversation would give. Must not know why one
+forks. Read `fork`, then `PastNow`.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
@@ -19,7 +23,7 @@ from nbagent.app.place import Place
 from nbagent.config import Settings
 from nbagent.core.messages import Json, Message, text_block
 from nbagent.core.tools import Tool
-from nbagent.extend.runs import RunStore
+from nbagent.extend.runs import FinishedRun
 from nbagent.extend.sessions import FOLDER, read_session
 from nbagent.tools.results import ResultStore
 
@@ -28,6 +32,7 @@ OTHER_PREFIX = (
     "tools are not those of then."
 )
 
+_NONE: Mapping[str, int] = MappingProxyType({})
 _THINKING = frozenset({"thinking", "redacted_thinking"})
 _ID = re.compile(r"[\w-]{1,80}", re.ASCII)
 
@@ -40,6 +45,15 @@ class Past:
     system: str
     tools: Sequence[Json]
     messages: Sequence[Message]
+    began: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a record that was shown ends: after the first `count` messages of a session; `began` as in `Conversation`."""
+
+    session: str
+    count: int
     began: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
@@ -64,13 +78,14 @@ def past_of(extension: Extension, place: Place) -> Past | None:
     if conversation is not None:
         return before(conversation, cell)
     shown = extension.shown.get(place.document)
-    last = next(RunStore(extension.folder).of_cell(cell), None)
-    if last is not None and (shown is None or shown[0] == last.session):
-        return stored(extension.folder, last.session, last.first)
-    return stored(extension.folder, *shown) if shown is not None else None
+    last = next(extension.runs.of_cell(cell), None)
+    if last is not None and (shown is None or shown.session == last.session):
+        began = {} if shown is None else {other: first for other, first in shown.began.items() if first < last.first}
+        return stored(extension.folder, last.session, last.first, began)
+    return stored(extension.folder, shown.session, shown.count, shown.began) if shown is not None else None
 
 
-def stored(folder: Path, session: str, count: int) -> Past | None:
+def stored(folder: Path, session: str, count: int, began: Mapping[str, int] = _NONE) -> Past | None:
     """Return the first `count` messages of a session on disk, None where they are not there."""
     if not _ID.fullmatch(session):
         return None
@@ -80,7 +95,53 @@ def stored(folder: Path, session: str, count: int) -> Past | None:
     system, tools = found.about.get("system"), found.about.get("tools")
     if not isinstance(system, str) or not isinstance(tools, list):
         return None
-    return Past(session, system, tools, found.messages[:count])
+    return Past(session, system, tools, found.messages[:count], began)
+
+
+def past_hashes(messages: Iterable[Message]) -> list[str]:
+    """Return the hash of no message, of the first one, of the first two … (16 hex digits each).
+
+    What was thought is left out, for a fork may have to leave it out too: it makes no other conversation.
+    """
+    made = hashlib.sha256()
+    hashes = [made.hexdigest()[:16]]
+    for message in messages:
+        made.update(json.dumps(_without_thinking(message), sort_keys=True).encode())
+        hashes.append(made.hexdigest()[:16])
+    return hashes
+
+
+@dataclass(frozen=True, slots=True)
+class PastNow:
+    """What a run of the running cell would go on from now: the hashes of it (`past_hashes`), and `began` of it.
+
+    `ordered`: it is not known which cell runs, so that a run may have stood anywhere in this conversation.
+    """
+
+    hashes: Sequence[str]
+    began: Mapping[str, int]
+    ordered: bool = True
+
+    @classmethod
+    async def of(cls, extension: Extension, place: Place, *, new: bool) -> PastNow:
+        """Look it up; `new`: the cell asks for a conversation of its own. Reads and hashes on another thread."""
+        if new:
+            return cls(past_hashes(()), {})
+        past = await asyncio.to_thread(past_of, extension, place)
+        conversation = extension.conversations.get(place.document)
+        if past is not None:
+            return cls(await asyncio.to_thread(past_hashes, past.messages), past.began)
+        if conversation is None:
+            return cls(past_hashes(()), {})
+        hashes = await asyncio.to_thread(past_hashes, conversation.session.transcript[:])
+        known = place.notebook is not None and place.notebook.own_cell is not None
+        return cls(hashes, conversation.began, ordered=known)
+
+    def is_of(self, run: FinishedRun, *, first: bool) -> bool:
+        """Whether `run` was given after the same messages; `first`: no cell above the running one is an agent's."""
+        if run.past == self.hashes[-1] or (first and run.past == self.hashes[0]):
+            return True
+        return not self.ordered and run.first < len(self.hashes) and run.past == self.hashes[run.first]
 
 
 def fork(
@@ -89,11 +150,19 @@ def fork(
     tools: Callable[[ResultStore], list[Tool]],
     folder: Path,
     notebook: str,
+    *,
+    before: Conversation | None = None,
 ) -> tuple[Conversation, str]:
-    """Return a conversation that goes on from `past`, and a sentence for the person where it lost something on the way."""
+    """Return a conversation that goes on from `past`, and a sentence for the person where it lost something on the way.
+
+    `before` is this kernel's conversation of the same notebook: the long results that its messages name, and the rules
+    that the person keeps, are the new one's too. What the model has read since is not.
+    """
     origin: Json = {"session": past.session, "messages": len(past.messages)}
     made = Conversation.begin(settings, tools, folder, notebook, forked_from=origin)
     made.began = dict(past.began)
+    if before is not None:
+        made.results, made.kept = before.results, before.kept
     same = json.dumps([past.system, past.tools]) == json.dumps([made.session.system, made.session.tools])
     thought = any(block.get("type") in _THINKING for message in past.messages for block in message["content"])
     if same or not thought:

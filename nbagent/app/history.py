@@ -116,7 +116,9 @@ def listing(runs: list[Kept], *, here: str = "", running: str = "", limit: int =
     ]
     more = [f"… {len(mine) - limit:,} older ones: %agent history --all"] if len(mine) > limit else []
     if len(mine) < len(runs):
-        more.append(f"({len(runs) - len(mine):,} runs of other notebooks in this folder are not listed.)")
+        others = len(runs) - len(mine)
+        which = "1 run of another notebook" if others == 1 else f"{others:,} runs of other notebooks"
+        more.append(f"(Not listed: {which} in this folder.)")
     return "\n".join([*lines, *more, "%agent history N shows the record of one."])
 
 

@@ -144,13 +144,12 @@ class KernelHooks:
         call = None if self._mcp is None else caller_of(self._mcp)
         return Runners(places.root, mcp=call, judge=judge, urls=found.urls, variables=found.variables)
 
-    def rested(self, session: str, later: Callable[[asyncio.Task[None]], None]) -> None:
+    def rested(self, session: str) -> None:
         """A run has ended: if no other begins within a minute, that is a notification (idle_prompt)."""
         found = self._tables.get(session)
         if found is None or not found[0].listens(HookEvent.NOTIFICATION):
             return
         self._idle = asyncio.create_task(_idle(*found))
-        later(self._idle)
 
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -163,6 +162,8 @@ class KernelHooks:
     def end_now(self, reason: str = "other") -> None:
         """Tell all sessions' hooks that the kernel, or nbagent in it, ends; a second time nothing happens."""
         tables, self._tables = self._tables, {}
+        if self._idle is not None:
+            self._idle.cancel()
         atexit.unregister(self.end_now)
         for table, where in tables.values():
             payload = SessionEnd(reason=reason)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from nbagent.app.waiting import WaitingRecords, output, written
 from nbagent.core.errors import NotebookError
 from nbagent.core.events import (
     ApprovalAsked,
@@ -24,7 +25,6 @@ from nbagent.core.events import (
     State,
     innermost,
 )
-from nbagent.core.ports import Output
 
 if TYPE_CHECKING:
     from nbagent.jupyter.bridge import Bridge
@@ -34,14 +34,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("nbagent")
 
-Later = Callable[[asyncio.Task[None]], None]
-"""Keeps a task that goes on after the run."""
-
 SAVE_EVERY = 15.0
 """Seconds after which a run that changes cells and asks nobody is saved again."""
 
+_STOPPED = frozenset({Reason.INTERRUPTED, Reason.TIMEOUT, Reason.CELL_GONE})
+"""Ends after which nobody should have to wait for a page that may not be there."""
+
 KERNEL_GONE = "The kernel went away: this run has ended, and nothing more was executed."
-CELL_GONE = "The agent's cell was deleted, so its run has ended. Nothing more was executed."
 
 
 class LiveCell:
@@ -59,26 +58,28 @@ class LiveCell:
 
     def show(self, event: Event) -> None:
         """Take one event: before a person is waited for, and now and then, the file is brought up to date."""
+        if isinstance(event, RunEnded) and event.reason in _STOPPED:
+            self._bridge.hurry()
         asks = isinstance(innermost(event), ApprovalAsked | QuestionAsked)
         if asks or isinstance(event, RunStarted):
             self._bridge.tell(
-                "fallback", cell=self._notebook.own_cell, outputs=[_output(_as_it_stands(self._view.view))]
+                "fallback", cell=self._notebook.own_cell, outputs=[output(_as_it_stands(self._view.view))]
             )
         due = isinstance(event, CallEnded) and self._loop.time() - self._saved_at > SAVE_EVERY
         if self._notebook.unsaved and (asks or due):
             self._save()
 
-    async def finish(self, bundle: Mapping[str, str], number: int, later: Later) -> None:
+    async def finish(self, bundle: Mapping[str, str], number: int, waiting: WaitingRecords) -> None:
         """Write the record through the document, as a page that was reloaded needs it, and save.
 
-        Where no page is there, it waits for one: `later` is given the task, which must be kept.
+        Where no page is there, it waits for one.
         """
         self._wanted = False
         if self._saving is not None:
             await asyncio.wait({self._saving})
-        if not await _written(self._notebook, self._bridge, bundle, number):
-            cell = self._notebook.own_cell
-            later(asyncio.create_task(_when_a_page_is_back(cell, bundle, number), name="nbagent-record"))
+        cell = self._notebook.own_cell
+        if not await written(self._notebook, self._bridge, bundle, number) and cell is not None:
+            waiting.put(cell, bundle, number)
 
     def close(self) -> None:
         """Stop saving."""
@@ -90,6 +91,7 @@ class LiveCell:
         self._wanted, self._saved_at = True, self._loop.time()
         if self._saving is None or self._saving.done():
             self._saving = asyncio.create_task(self._save_while_wanted(), name="nbagent-save")
+            self._saving.add_done_callback(_saved)
 
     async def _save_while_wanted(self) -> None:
         while self._wanted:
@@ -100,38 +102,10 @@ class LiveCell:
                 _log.info("the notebook was not saved in mid-run: %s", error)
 
 
-async def _written(notebook: LiveNotebook, bridge: Bridge, bundle: Mapping[str, str], number: int) -> bool:
-    """Write the record; return whether it is in the document or never can be, False where no page is there."""
-    from nbagent.jupyter.channel import PageRefused
-
-    try:
-        await notebook.set_record([_output(bundle)], number)
-        await notebook.save()
-    except PageRefused as refused:
-        if refused.code == "unknown_cell":
-            bridge.tell("notice", text=CELL_GONE)
-        _log.info("the record was not saved: %s", refused)
-    except NotebookError as error:
-        _log.info("the page was gone when the run ended, its record waits for one: %s", error)
-        return False
-    return True
-
-
-async def _when_a_page_is_back(cell: str | None, bundle: Mapping[str, str], number: int) -> None:
-    """Write the record as soon as a page that has the cell is ready; the bridge of the run itself is closed."""
-    from nbagent.jupyter.bridge import Bridge
-    from nbagent.jupyter.notebook import LiveNotebook
-
-    bridge = Bridge(cell=cell)
-    try:
-        while not await _written(LiveNotebook(bridge, await bridge.led(), own_cell=cell), bridge, bundle, number):
-            pass
-    finally:
-        bridge.close()
-
-
-def _output(bundle: Mapping[str, str]) -> Output:
-    return {"output_type": "display_data", "data": dict(bundle), "metadata": {}}
+def _saved(saving: asyncio.Task[None]) -> None:
+    """See a bug of ours that has ended a save: nobody else asks for it."""
+    if not saving.cancelled() and (error := saving.exception()) is not None:
+        _log.error("saving the notebook in mid-run failed", exc_info=error)
 
 
 def _as_it_stands(view: ViewModel) -> dict[str, str]:

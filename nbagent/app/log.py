@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from nbagent.extend.sessions import private_folder
+from nbagent.core.files import private_folder
 
 
 class LogFile(logging.FileHandler):

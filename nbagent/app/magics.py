@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
-import threading
 from collections.abc import Awaitable
 from typing import Any
 
@@ -13,9 +11,8 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 
 from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.options import describe
-from nbagent.app.reports import command
+from nbagent.app.reports import COMMANDS, command
 from nbagent.core.errors import ConfigError
-from nbagent.jupyter.interrupts import OWNER
 
 
 @magics_class
@@ -35,9 +32,9 @@ class AgentMagics(Magics):
         changes anything, and leaves ordinary cells behind. The cell's value is an Answer (text, stop_reason, usage,
         cost, cells, session_id).
 
-        As a line:  %agent status | stop | model NAME | mode MODE | rules | prompt | doctor | traceback | help
+        As a line:  {commands}
         """
-        if OWNER.get() is not None or not _is_persons_thread():
+        if not self._extension.persons.speaks():
             raise Refused("An agent's code can't use %agent or %%agent: they are for people.")
         if os.getpid() != self._extension.pid:
             raise Refused("This is a forked copy of the kernel; an agent runs in the kernel itself only.")
@@ -52,7 +49,8 @@ class AgentMagics(Magics):
 
     async def _awaited(self, line: str) -> Any:
         said = command(self._extension, line)
-        return _say(said if isinstance(said, str) else await said)
+        _say(said if isinstance(said, str) else await said)
+        self._listen()
 
     async def _guarded(self, work: Awaitable[Any]) -> Any:
         from nbagent.app.cell import internal_error
@@ -80,15 +78,15 @@ class AgentMagics(Magics):
                 f"%agent {line.split(maxsplit=1)[0]} needs a cell of its own: it asks the page, and has to wait for it."
             )
         _say(said)
+        self._listen()
 
+    def _listen(self) -> None:
+        """Have the page listen to the buttons of finished runs again: after a restart its links would stay dead."""
+        from nbagent.app.undo_commands import show_desk
+        from nbagent.jupyter.front_end import running_cell
 
-def _is_persons_thread() -> bool:
-    """Whether this thread runs cells: the main one, or one of ipykernel's subshells. Code's own threads lose their context."""
-    thread = threading.current_thread()
-    subshells = sys.modules.get("ipykernel.subshell")
-    return thread is threading.main_thread() or (
-        subshells is not None and isinstance(thread, subshells.SubshellThread) and thread.name.startswith("subshell-")
-    )
+        if running_cell(self._extension.shell) is not None:  # a page asked for this cell, and no job
+            show_desk(self._extension)
 
 
 def _say(text: str) -> None:
@@ -96,4 +94,5 @@ def _say(text: str) -> None:
         print(text)  # noqa: T201  (the answer of a line magic)
 
 
-AgentMagics.agent.__doc__ = f"{AgentMagics.agent.__doc__}\n{describe()}"
+_DOC = AgentMagics.agent.__doc__ or ""
+AgentMagics.agent.__doc__ = f"{_DOC.replace('{commands}', '%agent ' + ' | '.join(COMMANDS))}\n{describe()}"

@@ -115,7 +115,7 @@ async def tools_of_run(extension: Extension, place: Place, *, new: bool) -> list
         place.view.show(before_run(Noted, text=text))
 
     await ready(extension.mcp, tell)
-    past = None if new else past_of(extension, place)
+    past = None if new else await asyncio.to_thread(past_of, extension, place)
     found = None if new else extension.conversations.get(place.document)
     if past is not None:
         return extension.mcp.tools(past.tools)

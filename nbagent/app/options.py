@@ -32,7 +32,8 @@ def parser() -> argparse.ArgumentParser:
     spend.add_argument("--budget", type=float, metavar="USD", help="stop when this many US dollars are spent")
     spend.add_argument("--budget-tokens", type=int, metavar="N", help="stop when this many tokens are used")
     made.add_argument("--timeout", type=float, metavar="S", help="stop the run after S seconds")
-    made.add_argument("--cell-timeout", type=float, metavar="S", help="interrupt a cell of the agent's after S seconds")
+    made.add_argument("--cell-timeout", type=float, metavar="S", help="seconds that a cell of the agent's "
+                      "may take: then you are asked in JupyterLab, and it is interrupted elsewhere")  # fmt: skip
     made.add_argument("--again", action="store_true", help="ask the model again, though this cell has a finished run")
     made.add_argument("--stale", choices=STALE, metavar="WHAT", help="of a finished run whose inputs have changed: ask "
                       "(where nobody is there: fail), show its answer, or rerun")  # fmt: skip

@@ -8,7 +8,6 @@ proposed (app/elsewhere.py). A terminal: typed answers, text. Read `find_place`.
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import secrets
@@ -23,6 +22,7 @@ from nbagent.core.ports import Answered, Approver, Notebook
 from nbagent.jupyter.interrupts import stopping
 
 if TYPE_CHECKING:
+    from nbagent.app.waiting import WaitingRecords
     from nbagent.jupyter.approval import PersonApprover
     from nbagent.jupyter.bridge import Bridge
     from nbagent.jupyter.notebook import LiveNotebook
@@ -66,29 +66,32 @@ class Reins:
     """What a place can do to the run that it shows; all are called on the loop.
 
     `stop`: the person pressed Stop. `spare`: they interrupted what a call runs, and not the run. `gone`: the agent's cell
-    was deleted. `later` gets a task, to be kept, that writes the record when a page is there again. `limit`: seconds
-    after which a page asks whether to go on waiting for a call (None: never).
+    was deleted. `waiting` takes the record where no page is there at the end. `limit`: seconds after which a page asks
+    whether to go on waiting for a call (None: never).
     """
 
     stop: Callable[[], None]
     spare: Callable[[], None]
     gone: Callable[[], None]
-    later: Callable[[asyncio.Task[None]], None]
+    waiting: WaitingRecords
     limit: float | None = None
 
 
 @asynccontextmanager
-async def find_place(shell: Any, reins: Reins, refusals: Refusals) -> AsyncGenerator[Place]:
+async def find_place(
+    shell: Any, reins: Reins, refusals: Refusals, silent: set[str] | None = None
+) -> AsyncGenerator[Place]:
     """Show the view at once, ask who is there, and yield the place; everything is closed again at the end.
 
     `refusals` gets what is denied because nobody can be asked while the cell runs, though somebody may read of it later.
+    `silent`: see `front_end.reach`.
     """
     if getattr(shell, "kernel", None) is None:
         with stopping(reins.stop):
             yield _terminal()
         return
     async with AsyncExitStack() as closing:
-        place = await _page(shell, reins, closing, refusals)
+        place = await _page(shell, reins, closing, refusals, silent)
         if place.bridge is not None:
             place.bridge.on_cell_gone(reins.gone)
         yield place
@@ -156,7 +159,9 @@ def _asking(reins: Reins, closing: AsyncExitStack) -> tuple[AgentView, PersonApp
     return view, person
 
 
-async def _page(shell: Any, reins: Reins, closing: AsyncExitStack, refusals: Refusals) -> Place:
+async def _page(
+    shell: Any, reins: Reins, closing: AsyncExitStack, refusals: Refusals, silent: set[str] | None
+) -> Place:
     from nbagent.app import elsewhere
     from nbagent.jupyter.bridge import Bridge
     from nbagent.jupyter.front_end import reach, running_cell, takes_input
@@ -170,12 +175,12 @@ async def _page(shell: Any, reins: Reins, closing: AsyncExitStack, refusals: Ref
     cell = running_cell(shell)
     bridge = Bridge(cell=cell)
     closing.callback(bridge.close)
-    hello = await closing.enter_async_context(reach(bridge, shell))
+    hello = await closing.enter_async_context(reach(bridge, shell, silent))
     if hello is not None and hello.document:
         notebook = LiveNotebook(bridge, hello, own_cell=cell)
         if not hello.interactive:
             return _headless(notebook, bridge, slot, view)
-        return _live(notebook, bridge, slot, view, person, closing, reins.later)
+        return _live(notebook, bridge, slot, view, person, closing, reins.waiting)
     path = (hello.path if hello is not None else "") or notebook_path(shell.user_ns, os.environ)
     proposals = ProposalNotebook(shell, path=path)
     if hello is not None and hello.interactive:
@@ -183,7 +188,7 @@ async def _page(shell: Any, reins: Reins, closing: AsyncExitStack, refusals: Ref
     view.close()
     person.close()
     if takes_input(shell):
-        return elsewhere.typed(proposals, slot.show)
+        return elsewhere.typed(proposals, slot.show, shell)
     return elsewhere.unattended(proposals, slot.show, refusals)
 
 
@@ -194,7 +199,7 @@ def _live(
     view: AgentView,
     person: PersonApprover,
     closing: AsyncExitStack,
-    later: Callable[[asyncio.Task[None]], None],
+    waiting: WaitingRecords,
 ) -> Place:
     """A page with the document, in which somebody can click."""
     from nbagent.app.live import LiveCell
@@ -207,7 +212,7 @@ def _live(
         view.flush()
         if view.view.started:
             slot.bundle = record(view.view)
-            await live.finish(slot.bundle, number, later)
+            await live.finish(slot.bundle, number, waiting)
 
     return Place(_Both(view, live), person, notebook, finish, bridge, patient=True)
 

@@ -37,10 +37,11 @@ def _status(extension: Extension, _: str) -> str:
     ]
     if conversation is not None:
         session = conversation.session
+        file, problem = conversation.store.path, conversation.store.problem
         cost = "unknown" if session.cost is None else f"${session.cost:.4f}"
         lines += [
             f"session  {session.id} ({len(session.transcript)} messages)",
-            f"file     {conversation.store.problem or conversation.store.path}",
+            f"file     {f'none: in memory only ({problem})' if problem else file}",
             f"tokens   {session.usage.total:,} (cost {cost})",
         ]
     if settings.ignored:
@@ -96,8 +97,8 @@ def _mode(extension: Extension, name: str) -> str:
 
 
 def _rules(extension: Extension, rest: str) -> str:
-    from nbagent.app.cell import named_tools
     from nbagent.app.ruling import report
+    from nbagent.app.runtools import named_tools
 
     return report(extension, rest, named_tools(extension) if rest else {})
 
@@ -138,19 +139,19 @@ def _history(extension: Extension, rest: str) -> str:
 
 
 def _undo(extension: Extension, rest: str) -> Said:
-    from nbagent.app.takeback import undo
+    from nbagent.app.undo_commands import undo
 
     return undo(extension, rest)
 
 
 def _redo(extension: Extension, rest: str) -> Said:
-    from nbagent.app.takeback import redo
+    from nbagent.app.undo_commands import redo
 
     return redo(extension, rest)
 
 
 def _forget(extension: Extension, rest: str) -> Said:
-    from nbagent.app.takeback import forget
+    from nbagent.app.undo_commands import forget
 
     return forget(extension, rest)
 

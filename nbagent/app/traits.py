@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from traitlets import Dict, Float, Integer, List, Unicode
+from traitlets import Dict, Float, Integer, List, TraitError, Unicode, validate
 from traitlets.config import Configurable
+
+from nbagent.config import CHOICES
 
 
 class NbAgent(Configurable):
@@ -19,9 +21,9 @@ class NbAgent(Configurable):
     max_turns = Integer(None, allow_none=True, help="Turns of a run at most.").tag(config=True)
     budget = Float(None, allow_none=True, help="US dollars of a run at most.").tag(config=True)
     budget_tokens = Integer(None, allow_none=True, help="Tokens of a run at most.").tag(config=True)
-    agent_depth = Integer(None, allow_none=True, help="Levels of subagents: 1 (the default) lets none have its own.").tag(
-        config=True
-    )
+    agent_depth = Integer(
+        None, allow_none=True, help="Levels of subagents: 1 (the default) lets none have its own."
+    ).tag(config=True)
     timeout = Float(None, allow_none=True, help="Seconds of a run at most.").tag(config=True)
     cell_timeout = Float(None, allow_none=True, help="Seconds of one cell of the agent's at most.").tag(config=True)
     base_url = Unicode("", help="Address of any server that speaks the Messages API.").tag(config=True)
@@ -36,6 +38,16 @@ class NbAgent(Configurable):
     allow = List(Unicode(), help="Rules of calls that run without asking, e.g. ['run_cell'].").tag(config=True)
     ask = List(Unicode(), help="Rules of calls that are always asked about.").tag(config=True)
     deny = List(Unicode(), help="Rules of calls that never run.").tag(config=True)
+
+    @validate("rerun", "stale")
+    def _one_of(self, proposal: Any) -> str:
+        """Refuse what the next cell could only fail with."""
+        name, value = proposal["trait"].name, proposal["value"]
+        if value and value not in CHOICES[name]:
+            raise TraitError(
+                f"NbAgent.{name} is {', '.join(CHOICES[name][:-1])} or {CHOICES[name][-1]}, not {value!r}."
+            )
+        return value
 
     def given(self) -> dict[str, Any]:
         """Return the settings that were set, by name."""

@@ -217,7 +217,9 @@ def _approval(run: Run, item: Asked) -> Approval:
 
 
 def _denied(run: Run, block: Block, answered: Answered) -> Event:
-    if answered.words:
+    if answered.words and answered.by != "person":  # by the policy, or because the run was closed
+        text = f"It did not run. {answered.words}"
+    elif answered.words:
         text = f"Denied by the person, so it did not run. They say: {answered.words}"
     else:
         text = "Denied by the person, so it did not run."

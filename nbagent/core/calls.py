@@ -15,7 +15,7 @@ from typing import Any
 
 from nbagent.core.agents import Child
 from nbagent.core.endings import Ending
-from nbagent.core.errors import Interrupted, ToolError
+from nbagent.core.errors import CutOff, Interrupted, ToolError
 from nbagent.core.events import (
     CallEnded,
     CallProgress,
@@ -167,10 +167,11 @@ async def _one(run: Run, ready: Ready, report: Callable[[Event], None]) -> tuple
             return Status.ERROR, _interrupted(stopped.output, _SPARED), False
         run.ending = Ending(Reason.INTERRUPTED)
         return Status.INTERRUPTED, _interrupted(stopped.output), False
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as stopped:
+        output = stopped.output if isinstance(stopped, CutOff) else ""
         if await run.stop.spared() and not run.stop.asked:
-            return Status.ERROR, _interrupted("", _SPARED), False
-        return Status.INTERRUPTED, _interrupted(""), True
+            return Status.ERROR, _interrupted(output, _SPARED), False
+        return Status.INTERRUPTED, _interrupted(output), True
     except (KeyboardInterrupt, SystemExit) as stopped:  # must not reach the event loop: it would end the kernel
         run.ending = Ending(Reason.INTERRUPTED)
         return Status.INTERRUPTED, _interrupted(repr(stopped)), False

@@ -107,10 +107,11 @@ def _short(shown: Sequence[bool], place: int) -> bool:
     return (end if end is not None else min(place + 3, len(shown))) - place < 3
 
 
-def unified(old: str, new: str, *, carets: bool = False, context: int = CONTEXT) -> list[str]:
+def unified(old: str, new: str, *, carets: bool = False, context: int = CONTEXT, line: int = 1) -> list[str]:
     """Return the diff as plain lines, hidden characters shown: a sign and the text, `@@ … @@` where lines are left out.
 
-    `carets`: under a line with changed words a line that begins with ? points at them.
+    `carets`: under a line with changed words a line that begins with ? points at them. `line` is the number of the first
+    line in its file (0: not known, then none is said).
     """
     result: list[str] = []
     every = rows(old, new)
@@ -120,8 +121,9 @@ def unified(old: str, new: str, *, carets: bool = False, context: int = CONTEXT)
         if not seen:
             result.append(f"@@ {_many(len(part))} @@")
             continue
-        if result or (part[0].new or part[0].old) != 1 or len(every) > 10:
-            result.append(f"@@ from line {part[0].new or part[0].old} @@")
+        at = (part[0].new or part[0].old or 1) + line - 1
+        if line and (result or at != 1 or len(every) > 10):
+            result.append(f"@@ from line {at} @@")
         for row in part:
             result.append(row.sign + visible_plain(row.text))
             if carets and row.marks:

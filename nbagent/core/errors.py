@@ -12,10 +12,14 @@
     │       └── Unsure     the same, but perhaps it did: no answer came, or another one than was expected
     └── Interrupted        nobody: the person stopped the call; `output` is what it had produced
 
+Beside the tree, because cancellation is asyncio's: `CutOff`, a cancellation that carries such an `output`.
+
 This module must not import anything of nbagent.
 """
 
 from __future__ import annotations
+
+import asyncio
 
 
 class NbagentError(Exception):
@@ -64,6 +68,14 @@ class Unsure(NotebookError):
 
 class Interrupted(NbagentError):
     """The person interrupted a call that had begun; `output` is the text it had produced so far."""
+
+    def __init__(self, output: str = "") -> None:
+        super().__init__("interrupted")
+        self.output = output
+
+
+class CutOff(asyncio.CancelledError):
+    """The task of a call was cancelled; `output` is the text that the call had produced so far."""
 
     def __init__(self, output: str = "") -> None:
         super().__init__("interrupted")

@@ -7,7 +7,8 @@ thread's event loop. Read `Approval` with care: the kernel answers for safety, a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -16,7 +17,18 @@ from nbagent.core.messages import Json, Message, Usage
 Output = dict[str, Any]
 """One nbformat output: stream, display_data, execute_result or error, as stored in a notebook."""
 
+_LEFT_OUT = re.compile(r"\A\[.*: \d+ characters, too large to read back\]\Z", re.DOTALL)
+
 CellType = Literal["code", "markdown", "raw"]
+
+
+def is_whole(outputs: Iterable[Output]) -> bool:
+    """Whether outputs that were read back are all there: written back with a part left out, that part would be lost.
+
+    A page puts a line in the place of an output that is too large to send (`fitting` in static/bridge_cells.js).
+    """
+    texts = [(output.get("data") or {}).get("text/plain") for output in outputs]
+    return not any(isinstance(text, str) and _LEFT_OUT.match(text) for text in texts)
 
 
 def source_hash(source: str) -> str:
@@ -215,7 +227,8 @@ class Preview:
     """What a person sees of a call before it runs: `kind` is code, text, markdown, command, diff or none.
 
     `body` is exactly what will run or be written; `old` is the text that a diff replaces; `language` is for colours.
-    `effects` says in plain words what the code would probably do: a hint, from a static look at it.
+    `effects` says in plain words what the code would probably do: a hint, from a static look at it. `line` is the number
+    in its file of the line that a diff begins with; 0: not known.
     """
 
     kind: Literal["none", "code", "text", "markdown", "command", "diff"] = "none"
@@ -223,11 +236,12 @@ class Preview:
     old: str = ""
     language: str = "python"
     effects: tuple[str, ...] = ()
+    line: int = 1
 
     def to_json(self) -> Json:
         """Return the preview as a JSON object."""
         return {"kind": self.kind, "body": self.body, "old": self.old, "language": self.language,
-                "effects": list(self.effects)}  # fmt: skip
+                "effects": list(self.effects), "line": self.line}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

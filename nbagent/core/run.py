@@ -305,7 +305,8 @@ class Run:
         if self.turn >= self.agent.limits.max_turns:
             done = f" So far: {self.done_so_far()}" if self.calls_made else ""
             return Ending(
-                Reason.MAX_TURNS, f"Stopped at the limit of {self.turn} turns before the model was done.{done}"
+                Reason.MAX_TURNS,
+                f"Stopped at the limit of {self.turn} turn{'s' * (self.turn != 1)} before the model was done.{done}",
             )
         if spent := self.spent_up():
             return Ending(Reason.BUDGET, spent)

@@ -81,7 +81,7 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class PutBack:
+class Restored:
     """What was done: names set to their old objects, names deleted, names left alone because they are others' now."""
 
     names: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class Bindings:
                 changed[name] = Binding(old, None if new is MISSING else Mark(new))
         return cls(changed)
 
-    def put_back(self, namespace: dict[str, Any]) -> tuple[Bindings, PutBack]:
+    def restore(self, namespace: dict[str, Any]) -> tuple[Bindings, Restored]:
         """Give the names in `namespace` their old objects, where they are as they were left.
 
         Returns what was changed by that, for the way back, and what is to be told.
@@ -127,7 +127,7 @@ class Bindings:
                 namespace[name] = binding.old
                 done["names"].append(name)
                 reverse.changed[name] = Binding(now, Mark(binding.old))
-        return reverse, PutBack(**{key: tuple(sorted(value)) for key, value in done.items()})
+        return reverse, Restored(**{key: tuple(sorted(value)) for key, value in done.items()})
 
     def held(self) -> int:
         """Bytes of the old objects that only this keeps by name, about: what each says of itself."""

@@ -1,7 +1,7 @@
 """What a run changed, kept so that it can be taken back: cells and files, in memory and on disk.
 
 A checkpoint holds for each cell and file how it was before the run first touched it and by what it is recognised as the
-run left it: only what is still as the run left it is ever put back. The taking back is recorded in the same way, which
+run left it: only what is still as the run left it is ever restored. The taking back is noted in the same way, which
 is what `redo` needs. On disk a checkpoint is one JSON line a fact under `.nbagent/checkpoints/` (see
 checkpoint_files.py). Must not know of hosts, tools or namespaces. Read `CellChange`, then `Checkpoint`.
 """
@@ -16,10 +16,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from nbagent.core.messages import Json
-from nbagent.core.ports import Cell, Output, source_hash
+from nbagent.core.ports import Cell, Output, is_whole, source_hash
 
 OUTPUT_LIMIT = 4 * 1024 * 1024
-"""Characters of one cell's outputs, as JSON, that are kept; more can't be put back."""
+"""Characters of one cell's outputs, as JSON, that are kept; more can't be restored."""
 FILE_LIMIT = 8 * 1024 * 1024
 """Bytes of one file that are kept."""
 RUN_LIMIT = 32 * 1024 * 1024
@@ -73,7 +73,7 @@ class CellState:
     def of(cls, cell: Cell, room: int = OUTPUT_LIMIT) -> Self:
         """Keep `cell`, as read with its outputs, if those have at most `room` characters."""
         fits = not cell.outputs or len(json.dumps(cell.outputs, default=str)) <= room
-        whole = fits and not any(_was_too_large(output) for output in cell.outputs)
+        whole = fits and is_whole(cell.outputs)
         digest = None if whole else outputs_hash(cell.outputs)
         return cls(cell.type, cell.source, cell.number, cell.outputs if whole else None, cell.metadata, digest=digest)
 
@@ -86,12 +86,6 @@ class CellState:
     def size(self) -> int:
         """Characters that keeping it takes, about."""
         return len(self.source) + (len(json.dumps(self.outputs, default=str)) if self.outputs else 0)
-
-
-def _was_too_large(output: Output) -> bool:
-    """Whether a page has put a line in the place of an output that was too large to send (see static/bridge.js)."""
-    text = (output.get("data") or {}).get("text/plain")
-    return isinstance(text, str) and text.startswith("[") and text.endswith("too large to read back]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,41 +159,44 @@ class CellChange:
     @classmethod
     def of(cls, record: Json, known: Self | None = None) -> Self:
         """Read `to_json`; what was before is in `record` or else in `known`."""
-        before: CellState | None = known.before if known is not None else None
+        before = known.before if known is not None else None
         if "before" in record:
-            given = record["before"]
-            outputs = given and given["outputs"]
-            whole: Json = {"outputs": None if outputs is None else tuple(outputs), "around": given and _around(given)}
-            before = given and CellState(**{**given, **whole})
-        after = record["after"]
-        there: Json = {**after, "around": _around(after)} if after else {}
-        left = Footprint(**there) if after else None
-        facts = record["moved"], tuple(record["keys"]), record["theirs"], record["made"]
-        return cls(record["id"], before, left, *facts)
+            before = _state(record["before"])
+        after, keys = _footprint(record["after"]), tuple(record["keys"])
+        return cls(record["id"], before, after, record["moved"], keys, record["theirs"], record["made"])
 
 
 def _fields(value: CellState | Footprint) -> Json:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
-def _around(value: Json) -> Around | None:
-    found = value["around"]
-    return None if found is None else (tuple(found[0]), tuple(found[1]))
+def _state(given: Json | None) -> CellState | None:
+    if given is None:
+        return None
+    outputs = None if given["outputs"] is None else tuple(given["outputs"])
+    fields: Json = {**given, "outputs": outputs, "around": _around(given["around"])}
+    return CellState(**fields)
+
+
+def _footprint(given: Json | None) -> Footprint | None:
+    if given is None:
+        return None
+    fields: Json = {**given, "around": _around(given["around"])}
+    return Footprint(**fields)
+
+
+def _around(given: list[list[str]] | None) -> Around | None:
+    return None if given is None else (tuple(given[0]), tuple(given[1]))
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def bytes_hash(data: bytes | None) -> str:
-    """Return what tells a file's bytes from others; "" stands for no file."""
-    return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
 @dataclass(slots=True)
 class FileChange:
     """What a run did to the file at the absolute `path`, which people know as `shown`.
 
-    `before` None: there was no file. `after`: `bytes_hash` of what was left. `lost`: why its old bytes are not kept, ""
+    `before` None: there was no file. `after`: `content_hash` of what was left. `lost`: why its old bytes are not kept, ""
     if they are. `made`: folders that were made for it, outermost first.
     """
 

@@ -20,12 +20,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from nbagent.core.files import private_folder
 from nbagent.core.messages import Json
 from nbagent.extend.seals import Seals
-from nbagent.extend.sessions import private_folder
 
 FOLDER = Path(".nbagent") / "runs"
-VERSION = 1
+VERSION = 2
 
 NEWEST = 5
 """Runs that are kept of one cell text."""
@@ -39,9 +39,9 @@ BYTES = 64 * 1024 * 1024
 ALL_BYTES = 256 * 1024 * 1024
 """Bytes of all runs together; the oldest go first."""
 
-_LISTS: dict[str, type] = {"above": str, "shown": str, "cells": str, "events": dict}
+_LISTS: dict[str, type] = {"above": str, "shown": str, "texts": str, "untold": str, "cells": str, "events": dict}
 _KINDS: dict[str, type] = {
-    "run": str, "text": str, "cell": str, "at": str, "model": str, "session": str, "inputs": dict, "first": int, "last": int,
+    "run": str, "text": str, "cell": str, "at": str, "model": str, "session": str, "past": str, "inputs": dict, "first": int, "last": int,
 }  # fmt: skip
 _SEAL = 65
 """Bytes of the seal's line, which is the first one of a file."""
@@ -66,7 +66,9 @@ class FinishedRun:
     `run` is its id, `text` the `text_key` of its cell, `cell` the cell's id ("" where the place tells none), `at` when it ended (ISO
     8601, UTC), `above` the sources of the code cells above its cell when it ended, `cells` the ids of those that it made or ran, `inputs` what it read
     (`tools.inputs`), `events` all that it reported. It is messages `first` to `last` (exclusive) of session `session`.
-    `shown` are hashes of the texts that the cells above showed then, in their order; () where they are not known.
+    `past` is the hash of the messages before `first`, which the answer was given after (`app.forks.past_hash`). `shown` are
+    hashes of the texts that the code cells above showed then, in their order, `texts` the sources of the text cells above, and
+    `untold` those among them that the model was not shown; () where they are not known.
     """
 
     run: str
@@ -81,7 +83,10 @@ class FinishedRun:
     session: str = ""
     first: int = 0
     last: int = 0
+    past: str = ""
     shown: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
 
     @classmethod
     def now(cls) -> str:

@@ -20,7 +20,10 @@ _SIZE = 32
 
 
 class Seals:
-    """Makes and checks seals with the person's key; without a folder that can be written, with a key of this process."""
+    """Makes and checks seals with the person's key; without a folder that can be written, with a key of its own.
+
+    Then what was sealed is believed as long as this lives: share one between all that keep something.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or platformdirs.user_config_path("nbagent")
@@ -32,7 +35,7 @@ class Seals:
 
     def holds(self, data: bytes, seal: object) -> bool:
         """Whether `seal` was made of `data` with this key."""
-        return isinstance(seal, str) and hmac.compare_digest(self.seal(data), seal)
+        return isinstance(seal, str) and seal.isascii() and hmac.compare_digest(self.seal(data), seal)
 
     def _known_key(self) -> bytes:
         if self._key is None:
@@ -49,12 +52,21 @@ def _read_or_make(path: Path) -> bytes:
             with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
                 file.write(secrets.token_hex(_SIZE))
             try:
-                os.link(made, path)  # whole at once, and never over another one
-            except FileExistsError:
-                pass
+                _put(made, path)
             finally:
-                made.unlink()
+                made.unlink(missing_ok=True)
         kept = bytes.fromhex(path.read_text("ascii").strip())
     except (OSError, ValueError):
         return secrets.token_bytes(_SIZE)
     return kept if len(kept) == _SIZE else secrets.token_bytes(_SIZE)
+
+
+def _put(made: Path, path: Path) -> None:
+    """Give a file its name, whole at once and never over another one."""
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a disk without hard links
+        if not path.exists():
+            made.replace(path)

@@ -5,15 +5,16 @@ Knows nothing of the loop; it is the file host of the store port.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import secrets
 import time
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from nbagent.core.files import private_folder
 from nbagent.core.messages import Json, Message
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -23,21 +24,6 @@ FOLDER = Path(".nbagent") / "sessions"
 def new_session_id() -> str:
     """Return a new id that sorts by time: `20261129-235801-1f9c`."""
     return f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-
-
-def private_folder(folder: Path) -> None:
-    """Make a folder under `.nbagent`, and keep all of `.nbagent` out of git: sessions hold data.
-
-    Raises OSError, also where a link would lead out of `.nbagent`: the folder may be somebody else's.
-    """
-    root = next((place for place in (folder, *folder.parents) if place.name == ".nbagent"), folder)
-    for place in (root, folder):
-        if place.is_symlink():
-            raise OSError(errno.ELOOP, "it is a link", str(place))
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = root / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", "utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +51,7 @@ def read_session(path: Path) -> Stored | None:
 class JsonlStore:
     """Appends records to one file; the file and its folder are made at the first record, readable by their owner only.
 
-    A place that can't be written (read-only folder, full disk) does not stop a run: `problem` then holds the sentence,
+    A place that can't be written (read-only folder, full disk) does not stop a run: `problem` then says which and why,
     and records are dropped from there on.
     """
 
@@ -75,7 +61,7 @@ class JsonlStore:
         self._ready = False
 
     def append(self, record: Json) -> None:
-        """Append one record as one line, in one write, with the time (`when`, seconds since 1970)."""
+        """Append one record as one line, with the time (`when`, seconds since 1970)."""
         if self.problem:
             return
         line = json.dumps({**record, "when": round(time.time(), 3)}, ensure_ascii=False, default=str) + "\n"
@@ -84,11 +70,18 @@ class JsonlStore:
                 private_folder(self.path.parent)
                 self._ready = True
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK, 0o600)
-            try:
-                os.write(handle, line.encode("utf-8", "replace"))
-            finally:
-                os.close(handle)
+            with FileIO(handle, "a") as file:
+                _write_whole(file, line.encode("utf-8", "replace"))
         except OSError as error:
-            self.problem = (
-                f"The session can't be kept on disk ({self.path}: {error.strerror}); it lives in memory only."
-            )
+            self.problem = f"{self.path}: {error.strerror}"
+
+
+def _write_whole(file: FileIO, data: bytes) -> None:
+    """Write all of `data` at the end or nothing: a disk that is nearly full takes a part, and refuses what comes after."""
+    end, rest = file.seek(0, os.SEEK_END), memoryview(data)
+    try:
+        while rest:
+            rest = rest[file.write(rest) :]
+    except OSError:
+        file.truncate(end)
+        raise

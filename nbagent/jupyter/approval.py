@@ -16,7 +16,7 @@ from typing import TypeVar
 from nbagent.core.diff import unified
 from nbagent.core.ports import Answered, Approval, Question
 from nbagent.core.shown import effects_words, rule_words, visible_plain
-from nbagent.jupyter.interrupts import reading
+from nbagent.jupyter.typed import Read, from_terminal
 
 T = TypeVar("T")
 
@@ -152,15 +152,16 @@ class PolicyApprover:
 
 
 class TypedApprover:
-    """A person at a keyboard, for places without widgets: asks through `read` (`input`), shows through `write`.
+    """A person at a keyboard, for places without widgets: asks through `read`, shows through `write`, one thing at a time.
 
     `present` is True until reading turns out to be impossible (no stdin, end of file): from then on it denies at once.
     """
 
-    def __init__(self, read: Callable[[str], str] = input, write: Callable[[str], None] = print) -> None:
+    def __init__(self, read: Read = from_terminal, write: Callable[[str], None] = print) -> None:
         self._read = read
         self._write = write
         self._present = True
+        self._turn = asyncio.Lock()
 
     @property
     def present(self) -> bool:
@@ -169,10 +170,14 @@ class TypedApprover:
 
     async def ask(self, approval: Approval) -> Answered:
         """Show the call as plain text and read y, n, a (allow from now on) or words; a lone other letter is asked again."""
+        async with self._turn:
+            return await self._ask(approval)
+
+    async def _ask(self, approval: Approval) -> Answered:
         self._write("\n".join(card(approval)))
         keys = "y = yes, n = no" + (", a = yes, from now on" if approval.offers else "") + ", or say what to do instead"
         while True:
-            typed = self._line(f"{keys}: ")
+            typed = await self._line(f"{keys}: ")
             if typed is None:
                 return Answered(approved=False, words=NO_INPUT_WORDS, by="policy")
             match typed.casefold():
@@ -191,18 +196,18 @@ class TypedApprover:
         """Show the question with numbered choices and return the choice, or what was written."""
         lines = [visible_plain(question.text)]
         lines += [f"  {n}. {visible_plain(choice)}" for n, choice in enumerate(question.choices, 1)]
-        self._write("\n".join(lines))
-        typed = self._line("Your answer: ") or ""
+        async with self._turn:
+            self._write("\n".join(lines))
+            typed = await self._line("Your answer: ") or ""
         if typed.isdecimal() and 1 <= int(typed) <= len(question.choices):
             return question.choices[int(typed) - 1]
         return typed
 
-    def _line(self, prompt: str) -> str | None:
+    async def _line(self, prompt: str) -> str | None:
         if not self._present:
             return None
         try:
-            with reading():
-                return self._read(prompt).strip()
+            return (await self._read(prompt)).strip()
         except (EOFError, OSError, RuntimeError):  # no terminal; a kernel without stdin (StdinNotImplementedError)
             self._present = False
             return None
@@ -219,7 +224,9 @@ def card(approval: Approval) -> list[str]:
     preview = approval.preview
     if preview.kind == "diff" and preview.old != preview.body:
         whole = preview.old.count("\n") + preview.body.count("\n") + 2  # all of it may run: no line is left out
-        lines += [f"│ {line}" for line in unified(preview.old, preview.body, carets=True, context=whole)]
+        lines += [
+            f"│ {line}" for line in unified(preview.old, preview.body, carets=True, context=whole, line=preview.line)
+        ]
     elif preview.kind != "none":
         lines += ["│ (no change)"] if preview.kind == "diff" else []
         lines += _bordered(preview.body, "│ ")

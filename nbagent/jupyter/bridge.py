@@ -32,6 +32,8 @@ HELLO_TOTAL = 3.5
 BETTER_PAGE = 0.4
 """Seconds to wait for the page that has the document and started the cell, after another one has answered."""
 CALL_TIMEOUT = 12.0
+HURRIED = 2.0
+"""Seconds for which a page is waited for when the run was stopped: nobody wants to wait for the end of that."""
 ALIVE_TIMEOUT = 2.0
 """Seconds in which the page with the lease must show that it is there, when another one has come."""
 
@@ -54,6 +56,7 @@ class Bridge:
     def __init__(self, channel: Channel | None = None, *, cell: str | None = None) -> None:
         self.cell = cell
         self.lease: Hello | None = None
+        self.heard = False  # whether any page has said anything
         self._loop = asyncio.get_running_loop()
         self._ids = (f"{uuid.uuid4().hex[:8]}-{n}" for n in itertools.count())
         self._lock = threading.Lock()
@@ -67,6 +70,8 @@ class Bridge:
         self._led = asyncio.Event()
         self._checking: asyncio.Task[None] | None = None
         self._closed = False
+        self._within: float | None = None
+        self._given_up = False
         self._channel = channel if channel is not None else WidgetChannel()
         self._channel.on_message(self._receive)
 
@@ -120,9 +125,12 @@ class Bridge:
         """
         hello = self.lease or await self._find_page()
         try:
-            return await self._ask(hello, op, arguments, timeout)
+            return await self._ask(hello, op, arguments, min(timeout, self._within or timeout))
         except TimeoutError:
             self._take_lease(hello)
+        if self._within is not None:
+            self._given_up = True
+            raise Unsure(PAGE_GONE)
         hello = await self._find_page()
         if not retry:
             raise Unsure(PAGE_GONE)
@@ -131,6 +139,18 @@ class Bridge:
         except TimeoutError:
             self._take_lease(hello)
             raise Unsure(PAGE_GONE) from None
+
+    def hurry(self, within: float = HURRIED) -> None:
+        """From now on wait `within` seconds at most, also for what is asked already, and do not look twice for a page.
+
+        A page that comes by itself is taken all the same.
+        """
+        if self._within is not None or self._closed:
+            return
+        self._within = within
+        with self._lock:
+            asked = [item.future for item in self._waiting.values()]
+        self._loop.call_later(within, lambda: [self._fail(future, TimeoutError()) for future in asked])
 
     async def led(self) -> Hello:
         """Wait until a page holds the lease, and return what it said; without end where none ever comes."""
@@ -179,10 +199,13 @@ class Bridge:
     async def _find_page(self) -> Hello:
         if self._closed:
             raise Unsure(CLOSED)
-        hello = await self.hello()
+        if self._given_up:
+            raise Unsure(PAGE_GONE)
+        hello = await self.hello(total=self._within or HELLO_TOTAL)
         if self._closed:
             raise Unsure(CLOSED)
         if hello is None:
+            self._given_up = self._within is not None
             raise Unsure(PAGE_GONE)
         return hello
 
@@ -241,6 +264,7 @@ class Bridge:
     def _receive(self, content: Any) -> None:
         if self._closed or not isinstance(content, dict) or content.get("v") != VERSION:
             return
+        self.heard = True
         key, page = content.get("id"), str(content.get("page") or "")
         if (path := content.get("path")) and self.lease is not None and self.lease.page == page:
             self._path = str(path)

@@ -12,7 +12,6 @@ import asyncio
 import builtins
 import getpass
 import os
-import select
 import sys
 import threading
 import tokenize
@@ -20,7 +19,9 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from nbagent.core.messages import clean
+from nbagent.jupyter.closing import spared
 from nbagent.jupyter.commands import os_system, run_command
+from nbagent.jupyter.descriptors import Watched
 from nbagent.jupyter.interrupts import OWNER, Gate
 from nbagent.jupyter.outputs import Outputs, as_json, clean_bundle
 
@@ -49,8 +50,7 @@ class Capture:
         self._undo: list[Callable[[], None]] = []
         self._pid = os.getpid()
         self._before: set[threading.Thread] = set()
-        self._watchers: set[threading.Thread] = set()
-        self._pipes: list[int] = []
+        self._watched: list[Watched] = []
         self._child = (self._pid, "")  # what a forked child holds back of a line
 
     def __enter__(self) -> Self:
@@ -70,6 +70,8 @@ class Capture:
             self._patch(shell.events, "trigger", self._trigger(shell.events.trigger))
             self._patch(builtins, "input", self._refuse(builtins.input, EOFError(NO_INPUT)))
             self._patch(getpass, "getpass", self._refuse(getpass.getpass, EOFError(NO_INPUT)))
+            if found := spared():
+                self._patch(found[0], "close_all", staticmethod(found[1]))
             if self._scratch is not None:
                 self._patch(shell, "reset", self._refuse(shell.reset, RuntimeError(NO_RESET)))
             hook = self._display_hook(sys.displayhook)
@@ -106,26 +108,33 @@ class Capture:
         thread = threading.current_thread()
         if thread.name.startswith("subshell-"):  # of ipykernel: it hands on a click in the page
             return False
-        return thread in self._watchers or thread not in self._before
+        return any(thread is watched.watcher for watched in self._watched) or thread not in self._before
 
     # ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _patch_stream(self, name: str) -> None:
         stream: Any = getattr(sys, name)
-        watcher = getattr(stream, "watch_fd_thread", None)
-        if watcher is not None:
-            self._watchers.add(watcher)
-            self._pipes.append(stream._fid)  # noqa: SLF001
+        watched = Watched.of(stream)
+        if watched is not None:
+            self._watched.append(watched)
         stream.flush()
+        self._undo.append(lambda: setattr(sys, name, stream))  # the code may put something else there, or nothing
         # where ipykernel watches the descriptor, a forked child's text comes back to us through it
         descriptor: int | None = getattr(stream, "_original_stdstream_fd", None)
         write, flush = self._write(name, stream, descriptor), self._flush(stream.flush, descriptor)
+        if watched is not None:
+            write = _apart(watched, write)
         try:
             self._patch(stream, "write", write)
             self._patch(stream, "flush", flush)
+            self._patch(stream, "close", self._close(stream.close))
         except AttributeError:  # a plain text file: its methods cannot be set
             proxy = _Stream(stream, write, flush)
             self._patch(sys, name, proxy)
+
+    def _close(self, original: Callable[[], None]) -> Callable[[], None]:
+        """The kernel's own streams stay open: closed, they would never end the cell."""
+        return lambda: None if self._mine() else original()
 
     def _write(self, name: str, stream: Any, descriptor: int | None) -> Callable[[str], int | None]:
         original, gate = stream.write, self._gate
@@ -176,13 +185,8 @@ class Capture:
         return flush
 
     async def drain(self) -> None:
-        """Wait until what child processes wrote to the descriptors has arrived, at most half a second."""
-        for _ in range(50):
-            if not self._pipes or not select.select(self._pipes, [], [], 0)[0]:
-                break
-            await asyncio.sleep(0.01)
-        if self._pipes:
-            await asyncio.sleep(0.02)  # the watcher has read it and is about to write it
+        """Wait until what child processes wrote to the descriptors has arrived."""
+        await asyncio.gather(*(watched.read_up() for watched in self._watched))
 
     # ── rich outputs ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -282,7 +286,7 @@ class Capture:
         if self._gate.timed_out and issubclass(etype, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
             return f"stopped: the time limit of {self._gate.timeout:g} s was reached"
         if self._gate.person and issubclass(etype, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
-            return "stopped: the person interrupted the code"
+            return "stopped: interrupted by hand"
         if issubclass(etype, SystemExit):
             return "the code ended here with SystemExit; the person's kernel lives on"
         return ""
@@ -333,6 +337,18 @@ class Capture:
         return system
 
 
+def _apart(watched: Watched, write: Callable[[str], int | None]) -> Callable[[str], int | None]:
+    """Have what comes from the descriptor go through `watched`."""
+
+    def write_apart(text: str) -> int | None:
+        if threading.current_thread() is not watched.watcher:
+            return write(text)
+        watched.hand_on(text, write)
+        return len(text)
+
+    return write_apart
+
+
 class _Stream:
     """Stands for a text file whose methods cannot be replaced."""
 
@@ -340,6 +356,9 @@ class _Stream:
         self._stream = stream
         self.write = write
         self.flush = flush
+
+    def close(self) -> None:
+        """Do nothing: what it stands for is not the code's to close."""
 
     def writelines(self, lines: Any) -> None:
         """Write each of `lines`."""

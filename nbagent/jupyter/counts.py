@@ -8,6 +8,7 @@ Read `CellNumber`.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -17,11 +18,14 @@ from nbagent.jupyter.pump import own_parent
 class CellNumber:
     """The wrapper of one shell's `kernel.do_execute`; the caller holds it and calls `install`, `keep` and `remove`.
 
+    `asked` is called for each request, in its context.
+
     A shell without a kernel (terminal IPython) prints its own numbers: there nothing is wrapped.
     """
 
-    def __init__(self, shell: Any) -> None:
+    def __init__(self, shell: Any, asked: Callable[[], None] = lambda: None) -> None:
         self._shell = shell
+        self._asked = asked
         self._kernel = getattr(shell, "kernel", None)
         # a list of one request, so that the cell's task, which has a copy of the context, can write into it
         self._request: ContextVar[list[int] | None] = ContextVar("nbagent_request", default=None)
@@ -38,6 +42,7 @@ class CellNumber:
         async def do_execute(*args: Any, **kwargs: Any) -> Any:
             kept: list[int] = []
             token = self._request.set(kept)
+            self._asked()
             try:
                 with own_parent(self._kernel):
                     reply = await original(*args, **kwargs)

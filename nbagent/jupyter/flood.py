@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import IO
 
+from nbagent.core.files import private_folder
 from nbagent.core.messages import clean
-from nbagent.extend.sessions import private_folder
 
 LIMIT = 200_000_000
 """Characters of one flood that are kept."""

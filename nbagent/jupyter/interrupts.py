@@ -25,6 +25,7 @@ from nbagent.core.errors import Interrupted
 OWNER: ContextVar[object | None] = ContextVar("nbagent_owner", default=None)
 """The `Gate` whose code the current context runs: set in the task of the agent's code, inherited by what it starts."""
 
+_OURS = os.path.dirname(__file__) + os.sep  # noqa: PTH120
 _REPEAT = 0.5  # seconds between signals to code that catches the first
 _GRACE = 2.0  # seconds that code may take to clean up after a person's interrupt
 _ESCALATE = 3  # from this signal on the code gets SystemExit: `except KeyboardInterrupt: continue` does not hold it
@@ -99,6 +100,7 @@ class Gate:
         """Say that `error` has come out of the code: if it is ours, what follows is bookkeeping, not to be hit again."""
         if self._sent and isinstance(error, KeyboardInterrupt | SystemExit | asyncio.CancelledError):
             self._armed = False
+            _cut_own_frames(error)
 
     def hold(self) -> None:
         """Put off a signal until `release`, so that outputs are not torn apart."""
@@ -160,6 +162,20 @@ class Gate:
         if self._sent >= _ESCALATE:
             raise SystemExit("stopped: the code caught KeyboardInterrupt")
         raise KeyboardInterrupt
+
+
+def _cut_own_frames(error: BaseException) -> None:
+    """Take the frames of ours off the end of a traceback: an interrupt is raised in a handler on top of the code that it hits.
+
+    IPython heeds `__tracebackhide__` in its debugger only.
+    """
+    place = last = error.__traceback__
+    while place is not None:
+        if not place.tb_frame.f_code.co_filename.startswith(_OURS):
+            last = place
+        place = place.tb_next
+    if last is not None:
+        last.tb_next = None
 
 
 def _current_task() -> asyncio.Task[Any] | None:

@@ -30,6 +30,9 @@ from nbagent.jupyter.outputs import Outputs
 _AGENT_CELL = re.compile(r"\A(?:\s*(?:#[^\n]*)?\n)*\s*%%?agent\b")
 _REFUSED = "an agent's code cannot start another agent: %agent and %%agent are for people"
 _SETTLE = 10  # turns of the loop: a cancellation takes a few from the cell's task to here
+_SHELLS = (
+    "In", "Out", "_ih", "_oh", "_dh", "get_ipython", "exit", "quit", "__name__", "__builtin__", "__builtins__",
+)  # fmt: skip
 _LAST = ("last_type", "last_value", "last_traceback", "last_exc")
 
 
@@ -55,6 +58,12 @@ class ShellKernel:
         self._shell = shell
         self._floods = floods
         self._lock = asyncio.Lock()  # one piece of code at a time: what is patched is the kernel's
+        self._running = False
+
+    @property
+    def running(self) -> bool:
+        """Whether code runs in here now."""
+        return self._running
 
     def namespace(self) -> Mapping[str, Any]:
         """Return the person's variables by name: no underscore names, none that IPython put there itself."""
@@ -118,9 +127,11 @@ class ShellKernel:
                 report = _Report(error="UsageError", message=_REFUSED)
             else:
                 with gate, Capture(self._shell, outputs, gate, scratch=scratch) as capture:
+                    self._running = True
                     report = await self._in_task(body, gate, capture, pid)
                     await capture.drain()
         finally:
+            self._running = False
             if gate.person or gate.timed_out:
                 end_processes(processes)  # what stopped code has started must not go on alone
             if report.error and not outputs.errors:
@@ -160,7 +171,7 @@ class ShellKernel:
         shell = self._shell
 
         async def body() -> _Report:
-            with self._nothing_kept():
+            with self._nothing_kept(), self._own_names():
                 source, failure = transformed(shell, code)
                 cell = shell.run_cell_async(
                     code,
@@ -180,6 +191,17 @@ class ShellKernel:
                 return report
 
         return body
+
+    @contextlib.contextmanager
+    def _own_names(self) -> Generator[None]:
+        """Put back what IPython itself needs of the namespace where the code has deleted it (`globals().clear()`)."""
+        names = self._shell.user_ns
+        before = {name: names[name] for name in _SHELLS if name in names}
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                names.setdefault(name, value)
 
     @contextlib.contextmanager
     def _nothing_kept(self) -> Generator[None]:

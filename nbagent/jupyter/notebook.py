@@ -81,7 +81,7 @@ class LiveNotebook:
         """Insert a cell; its id is chosen here or given, so that a repeated request is recognised and inserts nothing."""
         place = {"id": anchor.id, "where": anchor.where}
         new = cell_id or uuid.uuid4().hex[:8]  # as short as nbformat makes them: the model repeats it often
-        more = {key: value for key, value in (metadata or {}).items() if value is not None}
+        more = metadata or {}  # None goes along: it takes away the trust that the page gives a new cell
         done = await self._call("insert", cell=new, anchor=place, cell_type=cell_type, source=source, metadata=more)
         self._added.append(new)
         return _as_written(_cell(done["cell"]), source)

@@ -55,7 +55,7 @@ class Outputs:
         self._rich = 0
         self._rich_dropped = 0
         self._clear = False
-        self._emitting = False
+        self._emitter: int | None = None
         self._wake = threading.Event()
         self._helper: threading.Thread | None = None
         self._closed = False
@@ -65,8 +65,8 @@ class Outputs:
 
     @property
     def emitting(self) -> bool:
-        """Whether `emit` runs now: what it prints is not an output of the code."""
-        return self._emitting
+        """Whether `emit` runs now, in this thread: what it prints is not an output of the code."""
+        return self._emitter == threading.get_ident()
 
     def write(self, name: str, text: str) -> None:
         """Take a piece of the stream `name`; it is passed on within 50 ms."""
@@ -197,11 +197,11 @@ class Outputs:
     def _send(self, output: Output) -> None:
         if self._emit is None:
             return
-        self._emitting = True
+        self._emitter = threading.get_ident()
         try:
             self._emit(output)
         finally:
-            self._emitting = False
+            self._emitter = None
 
     def _keep_tail(self, name: str, text: str) -> None:
         if self._flood.waits:

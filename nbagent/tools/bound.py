@@ -8,13 +8,14 @@ Read `Bound.decide`, `Bound.checked`, then `Bound.execute`.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from nbagent.core.errors import Interrupted, NotebookError, ToolError
+from nbagent.core.errors import CutOff, Interrupted, NotebookError, ToolError
 from nbagent.core.messages import Json, plain_text
-from nbagent.core.ports import Anchor, Cell, CellType, Kernel, Notebook, Output, Ran
+from nbagent.core.ports import Anchor, Cell, CellType, Kernel, Notebook, Output, Ran, is_whole
 from nbagent.core.tools import Call, Kind, Result
 from nbagent.tools import effects, marks
 from nbagent.tools.cells import find_cell, ran_result, starts_agent
@@ -23,18 +24,28 @@ from nbagent.tools.results import output_blocks
 from nbagent.tools.seen import Places, Seen
 from nbagent.tools.times import RunTimes, duration
 
+HURRIED = 2.0
+"""Seconds for which the notebook is waited for when the call was cancelled: who stopped it waits, too."""
 AGENT_CELL = "it starts with %%agent, and an agent can't run another agent's cell"
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A run of one cell: `ran` is None where it was interrupted; `lost` says what the notebook did not take."""
+    """A run of one cell: `ran` is None where it was interrupted; `lost` says what the notebook did not take.
+
+    `cancelled`: the interrupt has cancelled the call's task, and raising `stopped` hands that on.
+    """
 
     ran: Ran | None
     outputs: tuple[Output, ...]
     seconds: float
     lost: str = ""
     said: str = ""
+    cancelled: bool = False
+
+    def stopped(self, output: str) -> Interrupted | CutOff:
+        """Return what to raise where the run was interrupted; `output` is told of the call so far."""
+        return CutOff(output) if self.cancelled else Interrupted(output)
 
 
 class Bound:
@@ -170,7 +181,7 @@ class Bound:
             anchor = await self._instead(after or before, anchor, error, before_that)
             aside = f" (cell {gone} is not there any more, so the cell went beside where that was)"
             cell = await self.notebook.insert(anchor, cell_type, source, metadata=metadata)
-        self.seen.inserted(cell)
+        self.seen.inserted(self.written(cell, source))
         if after:
             self.places.inserted_after(after.strip(), cell.id, listed or ())
         self.places.inserted(cell.id, anchor)
@@ -208,36 +219,44 @@ class Bound:
     async def execute(self, cell: Cell, source: str, did: str, verb: str) -> Result:
         """Run `source` as `cell` and return its result.
 
-        `did` begins the sentence for the model, `verb` the summary for people. Raises `Interrupted` with the output.
+        `did` begins the sentence for the model, `verb` the summary for people. Raises `Done.stopped` with the output.
         """
         if starts_agent(source):
             raise ToolError(f"{did}, but it was not run: {AGENT_CELL}")
         done = await self.run(cell, source)
         if done.ran is None:
-            raise Interrupted(done.said or (plain_text(output_blocks(done.outputs)) if done.outputs else ""))
+            raise done.stopped(done.said or (plain_text(output_blocks(done.outputs)) if done.outputs else ""))
         blocks = output_blocks(done.outputs or done.ran.outputs)
         return ran_result(cell.id, f"{did} and ran", verb, done.ran, blocks, done.lost)
 
     async def run(self, cell: Cell, source: str) -> Done:
-        """Run `source` as `cell`; the cell gets the outputs as they come and is idle again whatever happens."""
+        """Run `source` as `cell`; the cell gets the outputs as they come and is idle again whatever happens.
+
+        A cancellation is not raised here but in what is returned: the caller raises it with all that the call has done.
+        """
         current = (await self.notebook.set_metadata(cell.id, said)) if (said := marks.fresh(cell)) else cell
         sink = await self.notebook.begin_run(cell.id)
         began = time.monotonic()
         ran: Ran | None = None
-        said_so_far, lost = "", ""
+        said_so_far, lost, cancelled = "", "", False
         outputs: tuple[Output, ...] = ()
         try:
             ran = await self.kernel.run(source, emit=sink.emit, timeout=self.timeout)
         except Interrupted as interrupt:
             said_so_far = interrupt.output
+        except asyncio.CancelledError:
+            cancelled = True
         finally:
             seconds = ran.seconds if ran else time.monotonic() - began
             self._ran(replace(current, source=source, number=ran.number if ran else None), ran, seconds)
             try:
-                outputs = await sink.end(ran.number if ran else None)
+                ending = sink.end(ran.number if ran else None)
+                outputs = await (asyncio.wait_for(ending, HURRIED) if cancelled else ending)
+            except TimeoutError:
+                lost = "The outputs did not reach the notebook in time."
             except NotebookError as error:  # the run itself counts, and a cancellation must not be covered by this
                 lost = f"The outputs did not reach the notebook: {error}"
-        return Done(ran, outputs, seconds, lost, said_so_far)
+        return Done(ran, outputs, seconds, lost, said_so_far, cancelled)
 
     def _ran(self, cell: Cell, ran: Ran | None, seconds: float) -> None:
         ended: Literal["ok", "error", "timeout", "interrupted"] = ran.status if ran else "interrupted"
@@ -245,22 +264,27 @@ class Bound:
         self.ledger.ran(cell, ended)
         self.times.took(cell.id, seconds)
 
-    async def mark_stale(self, cell: Cell) -> str:
-        """Mark the outputs that an edited `cell` (as it was before) still has as old; return a sentence about it, or "".
+    def written(self, cell: Cell, source: str) -> Cell:
+        """Return a cell as the model knows it after writing `source`: it has not seen what the person typed there since."""
+        return cell if self.notebook.proposes_only else replace(cell, source=source)
+
+    async def mark_stale(self, cell: Cell, source: str) -> str:
+        """Mark the outputs that an edited `cell` (as it was before `source`) still has as old; return a sentence on it, or "".
 
         A cell that ran and showed nothing is one that has not run again.
         """
         if cell.type != "code" or (cell.number is None and not cell.outputs):
             return ""
-        if not marks.is_whole(cell.outputs):
+        if not is_whole(cell.outputs):
             return " Its outputs are from before the edit; they are too large to be marked so in the notebook."
         try:
             if not cell.outputs:
                 not_run = await self.notebook.set_outputs(cell.id, (), None)
-                self.seen.learn(not_run)
+                self.seen.learn(self.written(not_run, source))
                 self.ledger.edited(not_run)  # known by its id from here on
                 return ""
-            self.seen.learn(await self.notebook.set_outputs(cell.id, marks.as_stale(cell.outputs), cell.number))
+            marked = await self.notebook.set_outputs(cell.id, marks.as_stale(cell.outputs), cell.number)
+            self.seen.learn(self.written(marked, source))
         except NotebookError as error:  # the edit is made and must be told
             return f" Its outputs are from before the edit; they could not be marked so: {error}."
         return " Its outputs are from before the edit and are marked as stale until it runs."

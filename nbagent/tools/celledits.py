@@ -162,7 +162,7 @@ def _edit_cell(bound: Bound) -> Tool:
         stale = found.type == "code" and bool(found.outputs) and not will_run
         metadata = marks.written(call, found, stale=stale)
         edited = await notebook.edit(found.id, source, found.hash, metadata=metadata)
-        seen.learn(edited)
+        seen.learn(bound.written(edited, source))
         if notebook.proposes_only:
             return noted(_proposed(bound, f"an edit of {label}", edited), note)
         bound.ledger.edited(edited)
@@ -171,7 +171,7 @@ def _edit_cell(bound: Bound) -> Tool:
         did = f"Cell {found.id} edited"
         if will_run:
             return noted(await bound.execute(edited, source, did, "edited"), note)
-        marked = await bound.mark_stale(found)
+        marked = await bound.mark_stale(found, source)
         if run and found.type == "code":
             raise ToolError(f"{did}, but it was not run: {AGENT_CELL}.{marked}")
         has_not = " It has not run since." if found.type == "code" else ""

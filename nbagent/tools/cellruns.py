@@ -6,10 +6,11 @@ with the other cell tools is in bound.py. Read `_Plan`, then `run_all`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nbagent.core.errors import Interrupted, NotebookError, ToolError
+from nbagent.core.errors import CutOff, NotebookError, ToolError
 from nbagent.core.messages import Block, Json, text_block
 from nbagent.core.ports import Cell, Preview
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
@@ -21,6 +22,7 @@ from nbagent.tools.results import output_blocks
 from nbagent.tools.times import duration
 
 _ELSEWHERE = "cells of this notebook can't be run from here: the person has to run them"
+_INTERRUPTED = "It was interrupted."
 _KINDS = (Kind.KEPT, Kind.PROTECTED, Kind.LONG_RUN, Kind.RISKY_CODE)
 
 
@@ -201,7 +203,15 @@ class _Running:
         self._ran: list[str] = []
 
     async def to_the_end(self) -> Result:
-        """Run the cells until one fails, has changed meanwhile, or is interrupted (raises `Interrupted`)."""
+        """Run the cells until one fails, has changed meanwhile, or is interrupted (raises `Interrupted` or `CutOff`)."""
+        try:
+            return await self._go()
+        except CutOff:
+            raise
+        except asyncio.CancelledError:  # between two cells
+            raise CutOff(self._text(_INTERRUPTED)) from None
+
+    async def _go(self) -> Result:
         cells = self._plan.cells
         last: Done | None = None
         for place, cell in enumerate(cells, 1):
@@ -213,7 +223,7 @@ class _Running:
             self._ran.append(cell.id)
             self._lines.append(_line(cell, last))
             if last.ran is None:
-                raise Interrupted(self._text("It was interrupted.") + ("\n" + last.said if last.said else ""))
+                raise last.stopped(self._text(_INTERRUPTED) + ("\n" + last.said if last.said else ""))
             if last.ran.status != "ok":
                 blocks = output_blocks(last.outputs or last.ran.outputs)
                 return self._result(stopped=f"It stopped at {_name(cell)}: {last.ran.status}.", blocks=blocks)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from nbagent.core.errors import NotebookError, ToolError
+from nbagent.core.files import content_hash, private_folder
 from nbagent.core.messages import Json
 from nbagent.tools import ipynb, paths, servers
 from nbagent.tools.ipynb import NotebookText
@@ -66,7 +67,7 @@ class Keeper:
                 f"{self.shown} is {holder}, and would be written over from there: nothing was written. {holder.way_out}"
             )
         before = None if old is None else old.text.encode("utf-8")
-        was = paths.content_hash(before)
+        was = content_hash(before)
         try:
             if before is not None and was not in self._ours:
                 self._back_up(before)
@@ -77,7 +78,7 @@ class Keeper:
             ) from None
         except ToolError as error:
             raise NotebookError(str(error)) from None
-        self._ours.add(paths.content_hash(data))
+        self._ours.add(content_hash(data))
         if self.bytes() != data:
             raise NotebookError(f"{self.shown} holds something else than what was just written: read it again")
         return new
@@ -85,11 +86,9 @@ class Keeper:
     def _back_up(self, data: bytes) -> None:
         """Keep what was there before the first write, and what others wrote since; the oldest backups go."""
         folder = self.path.parent / ".nbagent" / "backups"
-        ignore = folder.parent / ".gitignore"
-        if not ignore.exists():
-            paths.replace_file(ignore, b"*\n")
+        private_folder(folder)
         stamp = time.strftime("%Y%m%d-%H%M%S")
-        name = f"{self.path.stem}.{stamp}.{paths.content_hash(data)[:8]}.ipynb"
+        name = f"{self.path.stem}.{stamp}.{content_hash(data)[:8]}.ipynb"
         paths.replace_file(folder / name, data, mode=0o600)
         kept = sorted(folder.glob(f"{_literal(self.path.stem)}.????????-??????.????????.ipynb"), reverse=True)
         size = 0

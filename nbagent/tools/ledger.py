@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nbagent.core.ports import Cell
+from nbagent.tools.cells import first_line
 from nbagent.tools.hidden import unmade
 
+_LINE = 40
 Ending = Literal["ok", "error", "timeout", "interrupted"]
 
 
@@ -50,14 +52,14 @@ class Ledger:
         """A cell ran, and so it ended; its number is the new one."""
         self._step += 1
         touched = self._cells.pop(cell.id, None) or _Touched("")
-        touched.label, touched.ran, touched.ended = label_of(cell), self._step, ended
+        touched.label, touched.ran, touched.ended = _known(cell), self._step, ended
         self._cells[cell.id] = touched  # at the end: told in the order of the runs
 
     def deleted(self, cell: Cell) -> None:
         """A cell is gone."""
         self._step += 1
         self._cells.pop(cell.id, None)
-        self._deleted.append(label_of(cell))
+        self._deleted.append(_known(cell))
         if cell.type == "code":
             self._last_edit = self._step
 
@@ -78,7 +80,7 @@ class Ledger:
         parts = [
             _listed("Ran after the last edit" if self._last_edit else "Ran", since),
             _listed("Ran before it" if since else "Ran before the last edit", before),
-            _listed("Edited but not run since", [c.label for c in cells if c.ran < c.written and not c.added]),
+            _listed("Not run since it was edited", [c.label for c in cells if c.ran < c.written and not c.added]),
             _listed("Added but not run", [c.label for c in cells if c.ran < c.written and c.added]),
             _listed("Deleted", self._deleted),
             "What was proposed was not done: nothing of it was changed or run." if self._proposed else "",
@@ -101,13 +103,21 @@ class Ledger:
         self._step += 1
         if cell.type != "code":
             return
-        touched = self._cells.setdefault(cell.id, _Touched(label_of(cell), added=added))
-        touched.label, touched.written = label_of(cell), self._step
+        touched = self._cells.setdefault(cell.id, _Touched(_known(cell), added=added))
+        touched.label, touched.written = _known(cell), self._step
 
 
 def label_of(cell: Cell) -> str:
     """Return how people know a cell: In[n], or the start of its id if it has not run."""
     return f"In[{cell.number}]" if cell.number is not None else f"cell {cell.id[:8]}"
+
+
+def _known(cell: Cell) -> str:
+    """Return how a person finds a cell: In[n], or its first line if it has not run, for an id is nowhere to be seen."""
+    if cell.number is not None:
+        return label_of(cell)
+    line = first_line(cell.source, _LINE).replace("`", "'")
+    return f"`{line}`"
 
 
 def _listed(head: str, labels: list[str]) -> str:

@@ -6,7 +6,6 @@ no port is called here. A mark may come with a foreign notebook, so none of them
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -17,7 +16,6 @@ from nbagent.core.tools import Call
 KEY = "nbagent"
 STALE = "Outputs from before the last edit"
 _STALE_HTML = f'<small style="opacity:0.7">{STALE}</small>'
-_LEFT_OUT = re.compile(r"\A\[.*: \d+ characters, too large to read back\]\Z", re.DOTALL)
 
 
 def ours(cell: Cell) -> Json:
@@ -81,12 +79,6 @@ def as_stale(outputs: Sequence[Output]) -> tuple[Output, ...]:
         "metadata": {KEY: {"stale": True}},
     }
     return (marker, *(output for output in outputs if not is_marker(output)))
-
-
-def is_whole(outputs: Sequence[Output]) -> bool:
-    """Whether outputs that were read back are all there: written back with a part left out, that part would be lost."""
-    texts = [(output.get("data") or {}).get("text/plain") for output in outputs]
-    return not any(isinstance(text, str) and _LEFT_OUT.match(text) for text in texts)
 
 
 def last_timing(cell: Cell) -> tuple[float, float] | None:

@@ -1,7 +1,7 @@
-"""Hears which files Python code opens, through the one audit hook of the process.
+"""Hears which files Python code opens, and that it reaches beyond them, through the one audit hook of the process.
 
 An audit hook can't be removed again, so there is at most one a process, which does nothing while nobody listens. It is
-kept with the interpreter (`sys`), as an extension that is loaded anew must find it. Libraries that open files in C++
+kept with the interpreter (`sys`), as an extension that is loaded anew must find it. Several may listen at a time. Libraries that open files in C++
 (pyarrow, duckdb) are not heard. Read `heard`.
 """
 
@@ -27,29 +27,35 @@ _NOT_THE_PERSONS = (
     "inspect",
     "nbagent.",
 )
+_IMPORTING = {"importlib._bootstrap", "_frozen_importlib"}
 _MODULE_OPENERS = ("linecache", "tokenize", "inspect", "nbagent.")
 
+_PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.forkpty"}
+_HEARD = {"open", "socket.connect", "sqlite3.connect"} | _LISTINGS | _GLOBS | _PROGRAMS
+
 Hear = Callable[[str, str, str], None]
-"""Called with what happens (read, write, glob), the path as it was given, and of a glob its pattern."""
+"""Called with what happens (read, write, glob; network, database, program), the path as it was given (of the last three
+""), and of a glob its pattern."""
 
 
 class _Opens:
     """The state of the process's hook: who listens, and which threads are inside of a listener."""
 
     def __init__(self) -> None:
-        self.hear: Hear | None = None
+        self.listeners: tuple[Hear, ...] = ()
         self.busy: set[int] = set()
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
-        hear = self.hear
-        if hear is None or (event != "open" and event not in _LISTINGS and event not in _GLOBS):
+        listeners = self.listeners
+        if not listeners or event not in _HEARD:
             return
         thread = threading.get_ident()
         if thread in self.busy:  # what a listener opens itself
             return
         self.busy.add(thread)
         try:
-            _report(hear, event, args)
+            for hear in listeners:
+                _report(hear, event, args)
         finally:
             self.busy.discard(thread)
 
@@ -59,6 +65,13 @@ def _report(hear: Hear, event: str, args: tuple[Any, ...]) -> None:
         path, mode, flags = args
         if (text := _text(path)) and not _caller().startswith(_MODULE_OPENERS):
             hear("write" if _writes(mode, flags) else "read", text, "")
+    elif event in _PROGRAMS:
+        _beyond(hear, "program")
+    elif event == "socket.connect":
+        if type(args[1]) is tuple:  # else it is a socket of this machine, as workers talk to one another
+            _beyond(hear, "network")
+    elif event == "sqlite3.connect":
+        _beyond(hear, "database")
     elif event in _LISTINGS:
         if (text := _text(args[0] if args[0] is not None else ".")) and not _caller().startswith(_NOT_THE_PERSONS):
             hear("glob", text, "*")
@@ -67,6 +80,16 @@ def _report(hear: Hear, event: str, args: tuple[Any, ...]) -> None:
             hear("glob", _text(args[2]) or ".", pattern)
     elif (folder := _text(args[0])) and type(args[1]) is str:
         hear("glob", folder, args[1] if event.endswith("Path.glob") else f"**/{args[1]}")
+
+
+def _beyond(hear: Hear, what: str) -> None:
+    """Say that code reaches beyond files; what a module does while it is imported (look for fonts) is no input."""
+    frame = sys._getframe(3)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  (the one way to ask who calls)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")) in _IMPORTING:
+            return
+        frame = frame.f_back
+    hear(what, "", "")
 
 
 def _text(path: Any) -> str:
@@ -103,8 +126,10 @@ def heard(hear: Hear) -> Generator[None]:
         opens = _Opens()
         setattr(sys, _KEPT, opens)
         sys.addaudithook(opens)
-    before, opens.hear = opens.hear, hear
+    opens.listeners = (*opens.listeners, hear)
     try:
         yield
-    finally:
-        opens.hear = before
+    finally:  # others may have come since, and stay
+        listeners = list(opens.listeners)
+        listeners.remove(hear)
+        opens.listeners = tuple(listeners)

@@ -7,7 +7,6 @@ is decided. It must not know of tools or of policy. Read `locate` first, then `r
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import secrets
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nbagent.core.errors import ToolError
+from nbagent.core.files import content_hash
 
 _GUARDED_FOLDERS = frozenset(
     {
@@ -110,11 +110,6 @@ def read_file(path: Path, limit: int) -> bytes:
     """Return the bytes of the regular file at a resolved `path`, following no link; raise `ToolError` over `limit`."""
     with _folder(path, make=False) as folder:
         return _read(path.name if folder is not None else str(path), folder, limit)
-
-
-def content_hash(data: bytes | None) -> str:
-    """Return the hash that stands for the content of a file (SHA-256); "" for no file."""
-    return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
 def replace_file(path: Path, data: bytes, *, was: str | None = None, mode: int = 0o666) -> None:

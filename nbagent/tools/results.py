@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from nbagent.core.errors import Interrupted, ToolError
+from nbagent.core.errors import CutOff, Interrupted, ToolError
 from nbagent.core.messages import Block, Json, clean, image_block, text_block
 from nbagent.core.ports import Output
 from nbagent.core.tools import Call, Result, Tool
@@ -86,8 +86,8 @@ def capped(tool: Tool, store: ResultStore, limit: int = 12_000) -> Tool:
             result = Result.of(await tool.function(call, **given))
         except ToolError as error:
             raise type(error)(clip(mask(str(error)), limit)) from error
-        except Interrupted as stopped:
-            raise Interrupted(clip(mask(stopped.output), limit)) from stopped
+        except (Interrupted, CutOff) as stopped:
+            raise type(stopped)(clip(mask(stopped.output), limit)) from stopped
         return dataclasses.replace(result, content=tuple(_cap(block, store, limit) for block in result.content))
 
     return dataclasses.replace(tool, function=function)

@@ -1,8 +1,9 @@
 """Whether a notebook file is open in a Jupyter server on this machine: such a file is never written behind its back.
 
 Servers leave a file with their address and token in Jupyter's runtime folder; each is asked for its sessions, on this
-machine's own addresses only, within a second. One that runs and can't be asked (a password, too busy) may have every file
-below its root open. It must not know of notebooks' content. Read `who_has_open`.
+machine's own addresses only, within a second. One of JupyterHub's is asked with the token that the Hub gave to it. Where
+a server runs and can't be asked (a password, too busy), the processes of its kernels tell (tools/server_kernels.py); where
+they don't either, it may have every file below its root open. It must not know of notebooks' content. Read `who_has_open`.
 """
 
 from __future__ import annotations
@@ -12,27 +13,31 @@ import json
 import os
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from nbagent.core.messages import Json
+from nbagent.tools.server_kernels import kernels_say
 
 _TIMEOUT = 1.0
 _MOST = 4 * 1024 * 1024
 _MOST_SERVERS = 20
+_HUB_TOKENS = ("JUPYTERHUB_API_TOKEN", "JPY_API_TOKEN")
+_HUB_PREFIX = "JUPYTERHUB_SERVICE_PREFIX"
 _HERE = {"localhost": "localhost", "127.0.0.1": "127.0.0.1", "::1": "::1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One running Jupyter server: its address without token, its token, and the folder that its paths begin at."""
+    """One running Jupyter server: address without token, token, folder that its paths begin at, process (None: not said)."""
 
     url: str
     token: str
     root: str
+    pid: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +72,24 @@ def runtime_folder() -> Path:
     return Path(jupyter_runtime_dir())
 
 
-def running_servers(folder: Path | None = None) -> list[Server]:
-    """Return the servers on this machine that say in `folder` that they run, newest first."""
+def running_servers(folder: Path | None = None, environ: Mapping[str, str] = os.environ) -> list[Server]:
+    """Return the servers on this machine that say in `folder` that they run, newest first.
+
+    The one that JupyterHub started this process in, by `environ`, gets the token that stands there.
+    """
     folder = folder or runtime_folder()
     try:
         files = sorted(folder.glob("jpserver-*.json"), key=_age)
     except OSError:
         return []
-    return [server for file in files[:_MOST_SERVERS] if (server := _server(file)) is not None]
+    return [server for file in files[:_MOST_SERVERS] if (server := _server(file, environ)) is not None]
 
 
-def who_has_open(path: Path, servers: list[Server]) -> Holder | None:
+def who_has_open(path: Path, servers: Sequence[Server]) -> Holder | None:
     """Return the first server that has the file at `path` in a session, else one that may have it, else None.
 
     May have it: the file is there, below the root of a server that runs and can't be asked (it does not answer within a
-    second, or does not let us in). A server at whose address nothing listens any more is gone.
+    second, or does not let us in), and its kernels don't tell either. A server at whose address nothing listens is gone.
     """
     wanted = os.path.normcase(os.path.realpath(path))
     perhaps: Holder | None = None
@@ -89,8 +97,10 @@ def who_has_open(path: Path, servers: list[Server]) -> Holder | None:
         try:
             sessions = _sessions(server)
         except _Untold:
-            if perhaps is None and os.path.exists(wanted) and _is_below(wanted, server.root):  # noqa: PTH110
-                perhaps = Holder(server.url, sure=False)
+            if os.path.exists(wanted) and _is_below(wanted, server.root):  # noqa: PTH110
+                if (open_there := _by_its_kernels(server, wanted)) is True:
+                    return Holder(server.url)
+                perhaps = perhaps or (Holder(server.url, sure=False) if open_there is None else None)
             continue
         for session in sessions:
             if any(os.path.normcase(os.path.realpath(Path(server.root) / name)) == wanted for name in _paths(session)):
@@ -102,6 +112,18 @@ def _is_below(wanted: str, root: str) -> bool:
     return Path(wanted).is_relative_to(os.path.normcase(os.path.realpath(root)))
 
 
+def _by_its_kernels(server: Server, wanted: str) -> bool | None:
+    try:
+        address = urlsplit(server.url)
+        port = address.port or (443 if address.scheme == "https" else 80)
+    except ValueError:
+        return None
+    if server.pid is None:
+        return None
+    listens = unquote(address.netloc) if address.scheme == "http+unix" else port
+    return kernels_say(server.pid, listens, server.root, wanted)
+
+
 def _age(file: Path) -> float:
     try:
         return -file.stat().st_mtime
@@ -109,7 +131,7 @@ def _age(file: Path) -> float:
         return 0.0
 
 
-def _server(file: Path) -> Server | None:
+def _server(file: Path, environ: Mapping[str, str]) -> Server | None:
     try:
         said = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
@@ -120,7 +142,23 @@ def _server(file: Path) -> Server | None:
     url, token, pid = said.get("url"), said.get("token", ""), said.get("pid")
     if not isinstance(url, str) or not isinstance(root, str) or not isinstance(token, str):
         return None
-    return Server(url, token, os.path.expanduser(root)) if not isinstance(pid, int) or _is_alive(pid) else None  # noqa: PTH111
+    if not isinstance(pid, int):
+        pid = None
+    elif not _is_alive(pid):
+        return None
+    return Server(url, token or _hub_token(url, environ), os.path.expanduser(root), pid)  # noqa: PTH111
+
+
+def _hub_token(url: str, environ: Mapping[str, str]) -> str:
+    """Return the Hub's token for the server at `url` if this process is in that server, "" for every other one."""
+    prefix = environ.get(_HUB_PREFIX, "")
+    try:
+        path = urlsplit(url).path
+    except ValueError:
+        return ""
+    if not prefix or path.strip("/") != prefix.strip("/"):
+        return ""
+    return next((environ[name] for name in _HUB_TOKENS if environ.get(name)), "")
 
 
 def _is_alive(pid: int) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nbagent.core.errors import ToolError
+from nbagent.core.files import content_hash
 from nbagent.core.messages import Block, Json, clean, text_block
 from nbagent.core.ports import Notebook, Preview
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
@@ -223,12 +224,15 @@ def _write_tool(workspace: _Workspace) -> Tool:
 
 
 def _edit_tool(workspace: _Workspace) -> Tool:
+    def preview(given: Json) -> Preview:
+        new, old = clean(given["new_text"]), given["old_text"]
+        line = _line_of(workspace.decide(given["path"], writes=True), old)
+        return Preview("diff", new, old=old, language=_language(given["path"]), line=line)
+
     @tool(
         kind=lambda given: workspace.kind(given["path"], writes=True),
         subject=lambda given: workspace.subject(given["path"], writes=True),
-        preview=lambda given: Preview(
-            "diff", clean(given["new_text"]), old=given["old_text"], language=_language(given["path"])
-        ),
+        preview=preview,
         grammar=PathRules(workspace.root, writes=True),
     )
     async def edit_file(call: Call, path: str, old_text: str, new_text: str, replace_all: bool = False) -> Result:
@@ -249,11 +253,21 @@ def _edit_tool(workspace: _Workspace) -> Tool:
             return Result((text_block(said),), f"edited {place.shown}")
         data = _on_disk(place, lambda: paths.read_file(place.path, _MAX_EDIT))
         changed, count = _replaced(data, place, old_text, clean(new_text), every=replace_all)
-        was = paths.content_hash(data)
+        was = content_hash(data)
         _on_disk(place, lambda: paths.replace_file(place.path, changed, was=was))
         return Result((text_block(f"edited {place.shown} in {count} place(s)"),), f"edited {place.shown}")
 
     return edit_file
+
+
+def _line_of(place: Place | None, old: str) -> int:
+    """Return the number of the line in which the one place of a text begins in a file; 0 where there is no such place."""
+    try:
+        text = "" if place is None else paths.read_file(place.path, _MAX_EDIT).decode("utf-8")
+    except (OSError, ValueError, ToolError):  # the call itself will say so
+        return 0
+    text, old = (part.replace("\r\n", "\n") for part in (text, old))
+    return text.count("\n", 0, text.find(old)) + 1 if old and text.count(old) == 1 else 0
 
 
 def _replaced(data: bytes, place: Place, old: str, new: str, *, every: bool) -> tuple[bytes, int]:

@@ -11,7 +11,7 @@ from nbagent.core.shown import UNUSUAL, is_hidden, rule_words, visible_plain
 from nbagent.view.code import LIVE
 from nbagent.view.html import arguments_html, preview_html
 from nbagent.view.text import code_marked, count, one_line, visible, without_ansi
-from nbagent.view.words import hint
+from nbagent.view.words import hint, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from nbagent.core.messages import Json
 
 _MARK = LIVE.attr("ctl")
-_LONG = 20
-"""Lines above which a preview scrolls and says so."""
 
 
 def preview_of(approval: Json) -> Json:
@@ -45,11 +43,11 @@ def call_html(approval: Json, *, grouped: bool) -> str:
         given if isinstance(given, dict) else {}, preview_of(approval), name=tool, title=title, whole=True
     )
     asked = "" if grouped else f"<b>{_asks(approval)}Allow this?</b> "
-    name = "" if title == tool else tool
+    said, name = spoken(tool, title)
     why = "" if grouped else _why(approval)
     return (
         f'<div class="nbagent-ask"><div class="nbagent-asktitle">{asked}<span class="nbagent-askedfor">'
-        f'{visible(title or tool, _MARK)}</span> <span class="nbagent-tool">{visible(name, _MARK)}</span></div>'
+        f'{visible(said, _MARK)}</span> <span class="nbagent-tool">{visible(name, _MARK)}</span></div>'
         f"{why}{rows}</div>"
     )
 
@@ -90,14 +88,11 @@ def _together(reasons: Iterable[str]) -> str:
 
 
 def preview_box(approval: Json) -> str:
-    """Return what the call would run or change, all of it, with a line on its size where it scrolls."""
+    """Return what the call would run or change, all of it; the page says so where a part of it is out of sight."""
     preview = preview_of(approval)
     body, old = str(preview.get("body", "")), str(preview.get("old", ""))
-    lines = body.count("\n") + 1
     if preview.get("kind") == "diff" and not body and old:
         size = f"{count(old.count(chr(10)) + 1, 'line')} would be deleted"
-    elif lines > _LONG:
-        size = f"{count(lines, 'line')}, all shown: scroll to read"
     else:
         size = ""
     said = f'<div class="nbagent-size">{size}</div>' if size else ""
@@ -135,6 +130,17 @@ def rule_html(rule: str, approval: Json) -> str:
     kind = str(preview_of(approval).get("kind", "none"))
     words = rule_words(rule, [str(offer) for offer in approval.get("offers") or ()], kind)
     return f'<div>{visible(words, _MARK)}</div><code class="nbagent-rule">{visible(rule, _MARK)}</code>'
+
+
+def rule_face(rule: str, approval: Json) -> str:
+    """Return what a button that keeps `rule` says, e.g. "Allow this code", "Allow every add_cell"."""
+    tool, _, pattern = rule.partition("(")
+    if not pattern:
+        return label(f"Allow every {tool}")
+    if not pattern.startswith("sha256:"):
+        return label(f"Allow {rule}")
+    kind = str(preview_of(approval).get("kind", "none"))
+    return f"Allow this {({'command': 'command', 'code': 'code', 'diff': 'code'}).get(kind, 'call')}"
 
 
 def label(text: str, limit: int = 60) -> str:

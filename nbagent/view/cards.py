@@ -121,6 +121,7 @@ class AskedCall:
             rows, at_once = min(self._body.count("\n") + 2, 24), len(self._body) <= SYNCED
             self._area = ipywidgets.Textarea(self._body, rows=rows, continuous_update=at_once)
             self._area.add_class("nbagent-area")
+            self._area.observe(lambda _change: self._name_edit(), "value")
             self._code.children = (self._preview, self._area)
             self.rule = ""  # a rule was offered for the proposal
             self._show_rules(shown=False)
@@ -131,8 +132,13 @@ class AskedCall:
         self._preview.layout.display = "none" if self.editing else None
         self._note.value = asking.hidden_note(self._body) if self.editing else ""
         self._effects.value = asking.effects_html(self._approval, edited=self.editing)
-        _name(self.edit, "Undo my edit" if self.editing else "Edit")
+        self._name_edit()
         self._card.refresh()
+
+    def _name_edit(self) -> None:
+        """Have the button say what it would do to the text in the box."""
+        changed = "Cancel edit" if self.edited(None) is None else "Undo my edit"
+        _name(self.edit, changed if self.editing else "Edit")
 
     def _toggle_rules(self) -> None:
         """Show the exact rules, or hide them again; each needs its own, second click before it is kept."""
@@ -140,9 +146,14 @@ class AskedCall:
             self._show_rules(shown=bool(self.rules.layout.display))
             return
         self._card.arm()
-        rows: list[ipywidgets.Widget] = [ipywidgets.HTML("Keep which rule, for this session?")]
-        face = "Keep this rule" if self._grouped else "Keep this rule and approve"
+        asked = (
+            "Not ask again in this session about:"
+            if self._grouped
+            else "Approve, and not ask again in this session about:"
+        )
+        rows: list[ipywidgets.Widget] = [ipywidgets.HTML(asked)]
         for rule in self.offers:
+            face = asking.rule_face(rule, self._approval)
             keep = button(face, "nbagent-keep", self._card.on(lambda rule=rule: self._keep(rule)))
             self.keeps.append(keep)
             rows.append(row(keep, ipywidgets.HTML(asking.rule_html(rule, self._approval)), name="nbagent-rulerow"))

@@ -28,12 +28,18 @@ _LEXERS = {
     "latex": "tex", "tex": "tex", "diff": "diff", "dockerfile": "docker", "makefile": "make",
 }  # fmt: skip
 
+
+def _mixed(colour: str) -> str:
+    """A colour that can be read on a light and on a dark page: it leans to that of the page's text."""
+    return f"color:color-mix(in srgb,{colour} 40%,currentcolor)"
+
+
 _INLINE = {
-    "k": "font-weight:600", "c": "font-style:italic;opacity:.75", "s": "color:#1a7f4b", "n": "color:#b35c00",
-    "f": "color:#2f6fd0", "b": "color:#2f6fd0", "d": "color:#8a5cd0", "o": "",
-    "ctl": "color:#d1242f;font-weight:600", "ins": "background:rgba(46,160,67,.15)",
-    "del": "background:rgba(248,81,73,.15)", "ins-w": "background:rgba(46,160,67,.4)",
-    "del-w": "background:rgba(248,81,73,.4)", "skip": "opacity:.7", "no": "opacity:.5",
+    "k": "font-weight:600", "c": "font-style:italic;opacity:.75", "s": _mixed("#1a7f4b"), "n": _mixed("#b35c00"),
+    "f": _mixed("#2f6fd0"), "b": _mixed("#2f6fd0"), "d": _mixed("#8a5cd0"), "o": "",
+    "ctl": f"{_mixed('#d1242f')};font-weight:600", "ins": "background:rgba(46,160,67,.15)",
+    "del": "background:rgba(248,81,73,.15)", "ins-w": "background:rgba(46,160,67,.25)",
+    "del-w": "background:rgba(248,81,73,.25)", "skip": "opacity:.75", "no": "opacity:.75",
     "pre": "white-space:pre-wrap;overflow-wrap:anywhere;margin:.3em 0",
     "rows": "white-space:pre-wrap;overflow-wrap:anywhere;margin:0",
 }  # fmt: skip

@@ -25,17 +25,25 @@ _LOOKS = {"+": "ins", "-": "del", " ": "same"}
 
 
 def diff_html(
-    old: str, new: str, language: str = "", paint: Paint = LIVE, *, context: int = CONTEXT, limit: int | None = None
+    old: str,
+    new: str,
+    language: str = "",
+    paint: Paint = LIVE,
+    *,
+    context: int = CONTEXT,
+    limit: int | None = None,
+    line: int = 1,
 ) -> str:
     """Return the change from `old` to `new`: before each line its numbers in both, and - or + where it goes or comes.
 
     Unchanged lines far from any change are in folds that can be opened. `limit`: about how many characters are shown; the
-    other lines are only counted; with it, folds are not filled.
+    other lines are only counted; with it, folds are not filled. `line`: the number of the first line in its file; 0: not
+    known, then no line has a number.
     """
     every = rows(old, new)
     if all(row.sign == " " for row in every):
         return f"<pre {paint.attr('pre')}>{paint.span('skip', 'no change')}</pre>"
-    draw = _Drawing.of(every, coloured_lines(old, language), coloured_lines(new, language), paint)
+    draw = _Drawing.of(every, coloured_lines(old, language), coloured_lines(new, language), paint, line)
     parts: list[str] = []
     drawn, size = 0, 0
     for seen, part in stretches(every, context):
@@ -67,20 +75,27 @@ def _within(part: Sequence[Row], room: int) -> Iterator[Row]:
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """What drawing rows needs: the coloured lines of both texts, and the width of the numbers (0: no such column)."""
+    """What drawing rows needs: the coloured lines of both texts, and the width of the numbers (0: no such column).
+
+    `above` is how many lines of the file stand above both.
+    """
 
     before: Sequence[Line]
     after: Sequence[Line]
     paint: Paint
     old_width: int
     new_width: int
+    above: int
 
     @classmethod
-    def of(cls, every: Sequence[Row], before: Sequence[Line], after: Sequence[Line], paint: Paint) -> _Drawing:
+    def of(
+        cls, every: Sequence[Row], before: Sequence[Line], after: Sequence[Line], paint: Paint, line: int
+    ) -> _Drawing:
         """Numbers take as much room as the greatest needs; a text that is not there has no column."""
         old = max((row.old or 0 for row in every), default=0)
         new = max((row.new or 0 for row in every), default=0)
-        return cls(before, after, paint, len(str(old)) if old else 0, len(str(new)) if new else 0)
+        widths = (len(str(last + line - 1)) if last and line else 0 for last in (old, new))
+        return cls(before, after, paint, *widths, above=line - 1)
 
     def whole(self, inner: str) -> str:
         """The parts together; in the live view a line that wraps goes on beside its numbers."""
@@ -111,8 +126,8 @@ class _Drawing:
 
     def _row(self, row: Row) -> str:
         line = self.before[row.old - 1] if row.old and row.sign == "-" else self.after[(row.new or 1) - 1]
-        numbers = f"{row.old or '':>{self.old_width}} " if self.old_width else ""
-        numbers += f"{row.new or '':>{self.new_width}} " if self.new_width else ""
+        both = (row.old, self.old_width), (row.new, self.new_width)
+        numbers = "".join(f"{n + self.above if n else '':>{width}} " for n, width in both if width)
         inner = self.paint.span("no", f"{numbers}{row.sign} ") + self._text(line, row)
         return self.paint.span(_LOOKS[row.sign], f"{inner}\n")
 

@@ -29,6 +29,7 @@ from nbagent.view.items import (
     TextItem,
     ThinkingItem,
 )
+from nbagent.view.words import running_name, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -78,7 +79,10 @@ class ViewModel:
         if not self.started:
             return "Starting…"
         if (running := self.running) is not None:
-            return nested.at_work(running) or f"Running {running.name}"
+            if agents := nested.at_work(running):
+                return agents
+            what, is_cell = running_name(running)
+            return f"Running {what[:1].lower() + what[1:] if is_cell and not what.startswith('In[') else what}"
         return _last_activity(self)
 
     @property
@@ -101,7 +105,7 @@ def _last_activity(view: ViewModel) -> str:
         case TextItem(done=False, discarded=""):
             return "Writing"
         case CallItem(status="writing", discarded="", name=name):
-            return f"Writing a call of {name}"
+            return f"Writing: {spoken(name, '')[0]}"
         case _:
             return "Waiting for the model" if view.state is State.THINK else str(view.state)
 

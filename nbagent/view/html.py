@@ -74,8 +74,8 @@ def header(view: ViewModel) -> Json:
         "mode": view.mode,
         "turn": view.turn,
         "max_turns": view.max_turns,
-        "tokens": view.usage.total,
-        "cost": cost(view),
+        "tokens": 0 if view.stale else view.usage.total,  # a record that is shown again has cost nothing now
+        "cost": "" if view.stale else cost(view),
         "running": view.ended is None,
         "ended": str(view.ended.reason) if view.ended else "",
         "asking": bool(view.approvals or view.questions),
@@ -299,13 +299,20 @@ def preview_html(preview: Json, paint: Paint = LIVE) -> str:
         case "command":
             return code_html(body, "bash", paint)
         case "diff":
-            return diff_html(str(preview.get("old", "")), body, str(preview.get("language") or ""), paint)
+            language = str(preview.get("language") or "")
+            return diff_html(str(preview.get("old", "")), body, language, paint, line=line_of(preview))
         case "text":
             return plain_html(body, paint, spaces=True)
         case "markdown":
             return to_html(visible_plain(body, spaces=False), paint)
         case _:
             return ""
+
+
+def line_of(preview: Json) -> int:
+    """Return the number in its file of the line that a diff begins with; 0: not known."""
+    line = preview.get("line", 1)
+    return line if isinstance(line, int) else 0
 
 
 def arguments_html(
@@ -343,7 +350,9 @@ def _argument_block(key: str, label: str, text: str, *, whole: bool, paint: Pain
 
 def _question(item: QuestionItem) -> str:
     text = visible(without_ansi(item.text), LIVE.attr("ctl"), spaces=False)
-    answer = "waiting for you" if item.answer is None else (_said(item.answer) or "not answered")
+    if item.answer is None:  # a card below asks it
+        return "<b>? Question</b> waiting for your answer"
+    answer = _said(item.answer) or "not answered"
     return f'<b>? Question</b> <span class="nbagent-asked">{text}</span><div class="nbagent-answer">→ {answer}</div>'
 
 

@@ -13,11 +13,14 @@ from nbagent.view import nested
 from nbagent.view.html import STATUS_WORDS, texts_and_images
 from nbagent.view.items import CallItem, Nested, TextItem
 from nbagent.view.text import duration, few_lines, one_line, plain_output
-from nbagent.view.words import error_line, in_one
+from nbagent.view.words import LOOKS, error_line, in_one
 from nbagent.view.words import facts as used
 
 if TYPE_CHECKING:
     from nbagent.view.fold import ViewModel
+
+
+_RAN = frozenset({"running", "ok", "error", "interrupted"})
 
 
 def answer(view: ViewModel) -> tuple[str, str]:
@@ -52,6 +55,11 @@ def failed(view: ViewModel) -> bool:
 def calls(view: ViewModel) -> list[CallItem]:
     """Return the calls of the replies that counted."""
     return [item for item in view.items if isinstance(item, CallItem) and not item.discarded]
+
+
+def did_something(view: ViewModel) -> bool:
+    """Tell whether a call has run that does more than look, so that there may be something to take back."""
+    return any(call.name not in LOOKS and call.status in _RAN for call in calls(view))
 
 
 def line(item: CallItem) -> str:

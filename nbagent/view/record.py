@@ -13,7 +13,7 @@ from nbagent.core.shown import visible_plain
 from nbagent.view import nested, outline
 from nbagent.view.code import RECORD, code_html, plain_html
 from nbagent.view.diff import diff_html
-from nbagent.view.html import arguments_html, image_alt, preview_html, texts_and_images
+from nbagent.view.html import arguments_html, image_alt, line_of, preview_html, texts_and_images
 from nbagent.view.items import (
     STALE,
     CallItem,
@@ -87,7 +87,9 @@ def _html(view: ViewModel, banner: str) -> str:
     shown = _steps(steps, room)
     if shown:
         cells = len({cell for call in calls for cell in call.cells})
-        label = "Steps: " + ", ".join([count(len(calls), "call"), *([count(cells, "cell")] if cells else [])])
+        failed = sum(call.status in {"error", "invalid"} for call in calls)
+        said = [count(len(calls), "call"), count(cells, "cell") if cells else "", f"{failed} failed" if failed else ""]
+        label = "Steps: " + ", ".join(filter(None, said))
         parts.append(f"<details><summary>{label}</summary>{''.join(shown)}</details>")
     return "".join([*parts, foot, "</div>"])
 
@@ -96,10 +98,9 @@ def _links(view: ViewModel) -> str:
     """What can still be done with the run. A living notebook listens to the links; elsewhere they read as instructions."""
     if not _ID.fullmatch(view.run_id):
         return ""
-    return (
-        f'<br><a href="#nbagent-undo-{view.run_id}">%agent undo</a> takes this run back · '
-        f'<a href="#nbagent-again-{view.run_id}">Run again</a> asks the model anew'
-    )
+    undo = f'<a href="#nbagent-undo-{view.run_id}">%agent undo</a> takes this run back · '
+    again = f'<a href="#nbagent-again-{view.run_id}">Run again</a> asks the model anew'
+    return f"<br>{undo if outline.did_something(view) else ''}{again}"
 
 
 def _words(text: str) -> str:
@@ -209,5 +210,5 @@ def _preview(preview: Json) -> str:
         return preview_html(preview, RECORD)
     language = str(preview.get("language", "")) if kind in {"code", "diff"} else ""
     if kind == "diff":
-        return diff_html(old, body, language, RECORD, limit=CODE_LIMIT)
+        return diff_html(old, body, language, RECORD, limit=CODE_LIMIT, line=line_of(preview))
     return code_html(clip(body, CODE_LIMIT), language, RECORD)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from nbagent.core.diff import unified
 from nbagent.core.shown import visible_plain
 from nbagent.view import outline
+from nbagent.view.html import line_of
 from nbagent.view.text import clip, count, few_lines, one_line, plain_output
 from nbagent.view.words import hint
 
@@ -31,7 +32,7 @@ LINE_LIMIT = 500
 CODE_TOTAL = 60_000
 """Characters of what all calls ran and changed, in Markdown."""
 
-AGAIN = "`%agent undo` takes this run back. `%%agent --again` asks the model anew."
+UNDO, AGAIN = "`%agent undo` takes this run back.", "`%%agent --again` asks the model anew."
 """What can still be done with a run."""
 
 _TICKS = re.compile(r"`{3,}")
@@ -55,8 +56,13 @@ def markdown(view: ViewModel, banner: str = "") -> str:
     parts += [f"> {prompt}" if prompt else "", answer, _markdown_words(outline.checked(view))]
     parts += [f"{ending} {_markdown_sentence(next_step)}", _calls(view)]
     parts += [f"*{_markdown_words(' · '.join(outline.facts(view)))}*"]
-    parts += [_markdown_sentence(AGAIN) if view.run_id else ""]
+    parts += [_markdown_sentence(_still(view))]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+def _still(view: ViewModel) -> str:
+    """What can still be done with the run; "" of a run that never began."""
+    return " ".join([UNDO, AGAIN] if outline.did_something(view) else [AGAIN]) if view.run_id else ""
 
 
 def _calls(view: ViewModel) -> str:
@@ -84,7 +90,7 @@ def _fence(call: CallItem) -> str:
     body, kind = str(call.preview.get("body", "")), call.preview.get("kind")
     match kind:
         case "diff":
-            language, lines = "diff", unified(str(call.preview.get("old", "")), body)
+            language, lines = "diff", unified(str(call.preview.get("old", "")), body, line=line_of(call.preview))
         case "markdown":
             language, lines = "markdown", visible_plain(body).split("\n")
         case "code" | "command":
@@ -120,7 +126,7 @@ def plain(view: ViewModel, banner: str = "") -> str:
     if len(calls) > PLAIN_STEPS:
         lines.append(f"… {count(len(calls) - PLAIN_STEPS, 'more call')}")
     parts = [few_lines(banner), answer, outline.checked(view), f"{sentence} {next_step}".strip()]
-    parts += ["\n".join(lines), " · ".join(outline.facts(view)), AGAIN.replace("`", "") if view.run_id else ""]
+    parts += ["\n".join(lines), " · ".join(outline.facts(view)), _still(view).replace("`", "")]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -130,6 +136,6 @@ def _changes(call: CallItem) -> list[str]:
         return [f"    {text}" for one in call.agents for text in outline.agent_steps(one)]
     if call.preview.get("kind") != "diff":
         return []
-    lines = unified(str(call.preview.get("old", "")), str(call.preview.get("body", "")))
+    lines = unified(str(call.preview.get("old", "")), str(call.preview.get("body", "")), line=line_of(call.preview))
     cut = [f"… {count(len(lines) - CODE_LINES, 'more line')}"] if len(lines) > CODE_LINES else []
     return [f"    {line[:LINE_LIMIT]}" for line in [*lines[:CODE_LINES], *cut]]

@@ -12,7 +12,7 @@ from nbagent.core import events as ev
 from nbagent.core.diff import unified
 from nbagent.core.shown import visible_plain
 from nbagent.view.fold import ViewModel, fold
-from nbagent.view.html import STATUS_WORDS
+from nbagent.view.html import STATUS_WORDS, line_of
 from nbagent.view.items import CallItem
 from nbagent.view.text import clip, clip_end, count, duration, few_lines, one_line, plain_output
 from nbagent.view.words import answer_words, answered, arguments, facts, hint, in_one
@@ -208,7 +208,7 @@ def _preview(preview: Json) -> str:
     body = str(preview.get("body", ""))
     match preview.get("kind"):
         case "diff":
-            return "\n".join(unified(str(preview.get("old", "")), body, carets=True))
+            return "\n".join(unified(str(preview.get("old", "")), body, carets=True, line=line_of(preview)))
         case "command":
             return "$ " + visible_plain(body)
         case "code" | "text" | "markdown":

@@ -15,7 +15,7 @@ from nbagent.view.items import CallItem
 from nbagent.view.text import count, money, one_line, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from nbagent.core.events import ApprovalAnswered
     from nbagent.core.messages import Json
@@ -24,15 +24,31 @@ if TYPE_CHECKING:
 LEFT_OUT = "Not wanted; what was approved beside it in the same card was. Go on without this one."
 """What the model is told of a call that was not ticked."""
 
+DEFAULTS: Mapping[str, object] = {
+    "list_variables.limit": 200, "read_notebook.start": 1, "read_notebook.limit": 100, "read_file.start_line": 1,
+    "edit_file.replace_all": False, "run_all.kept": False, "glob.folder": ".", "grep.folder": ".",
+}  # fmt: skip
+"""Arguments that say nothing where they are what they are without being given; tests compare them with the tools."""
+
+LOOKS = frozenset({"list_variables", "inspect_variable", "read_notebook", "read_cell", "read_file", "glob", "grep", "ask_user",
+                   "read_result"})  # fmt: skip
+"""Tools that only look: what they did is nothing that could be taken back."""
+
 _CELL = re.compile(r"In\[\d+\]")
+_NONE = object()
 _SECONDS = frozenset({"timeout", "seconds"})
 _ERROR = re.compile(r"[\w.]*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|ExceptionGroup)(?::|$)")
 _ASIDE = re.compile(r"\s*(?:Hint:|\[.*left out)|\s*$")
 
 
 def spoken(name: str, title: str) -> tuple[str, str]:
-    """Return a call's title, and the tool's name where that adds something to it (else "")."""
+    """Return a call's title, and the tool's name where that adds something to it (else "").
+
+    A title that is no more than the tool's name and what it is called on is spoken: "edit file report.py".
+    """
     said = title.strip() or name
+    if said.split(" ", 1)[0] == name and "__" not in name:
+        said = name.replace("_", " ") + said[len(name) :]
     return said, "" if set(_words(name)) <= set(_words(said)) else name
 
 
@@ -56,7 +72,13 @@ def arguments(given: Json, preview: Json, *, name: str, title: str, whole: bool)
     for key, value in given.items():
         if value is None or (isinstance(value, str) and value.strip() and value in shown):
             continue
+        if value == DEFAULTS.get(f"{name}.{key}", _NONE):
+            continue
         if name.endswith("_cell") and _says(key, value, said, given):
+            continue
+        if (key == "cell" and name.endswith("_cell") and (_CELL.search(title) or _stands_in(str(value), title))) or (
+            key == "path" and title == f"{name} {value}"
+        ):
             continue
         if not whole and isinstance(value, str) and (value == "*" or _stands_in(value, title)):
             continue

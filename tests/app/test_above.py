@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nbagent.app.above import Here, changes_above, here, shown_above
-from nbagent.app.replay import Asked
+from nbagent.app.above import Here, changes_above, changes_of_texts, here, shown_above, untold
+from nbagent.app.replay import RunKey
 from nbagent.core.policy import Mode
 from nbagent.headless.memory import MemoryNotebook
 
@@ -112,15 +115,81 @@ async def test_addresses_images_and_the_shape_of_a_text_make_no_difference():
     assert await shown(image) == await shown(other)
 
 
+# ── text cells ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+RULES = ("# Sales", "VAT is 19 %", "EU only")
+
+
+def with_texts(*texts: str) -> Here:
+    return replace(at(*THEN), texts=texts, text_ids=tuple(f"t{n}" for n, _ in enumerate(texts)))
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (RULES, []),
+        (("# Sales", "VAT is 7 %", "EU only"), ["a text cell above was edited: VAT is 19 %"]),
+        (("# Sales", "VAT is 19 %"), ["a text cell above is gone: EU only"]),
+        ((*RULES, "no\nreturns"), ["a text cell above is new: no"]),
+        (
+            ("# Sales", "x", "y", "EU only"),
+            ["a text cell above was edited: VAT is 19 %", "a text cell above is new: y"],
+        ),
+    ],
+)
+def test_text_cells_above_are_compared_for_the_model_was_shown_them(texts, said):
+    assert changes_of_texts(RULES, (), with_texts(*texts)) == said
+
+
+def test_a_text_cell_that_the_model_was_not_shown_may_change():
+    """Of a long notebook the model is told head and tail; a new text cell would be told to it."""
+    now = with_texts("# Sales", "VAT is 7 %")
+    assert changes_of_texts(RULES, RULES[1:], now) == []
+    assert changes_of_texts(RULES, RULES[1:], with_texts(*RULES, "new")) == ["a text cell above is new: new"]
+    assert changes_of_texts(RULES, RULES[2:], now) == ["a text cell above was edited: VAT is 19 %"]
+
+
+_TEXTS = st.lists(st.sampled_from(["# a", "b", "c\nd", "e"]), max_size=6).map(tuple)
+
+
+@given(_TEXTS, _TEXTS)
+def test_something_is_said_exactly_where_the_texts_differ(then, now):
+    assert (changes_of_texts(then, (), with_texts(*now)) == []) is (then == now)
+    gone = [source for source in then if source not in now]
+    assert len(changes_of_texts(then, gone, with_texts(*now))) <= len(changes_of_texts(then, (), with_texts(*now)))
+
+
+def test_the_model_was_shown_what_a_message_to_it_names():
+    now = with_texts(*RULES)
+    told = {"role": "user", "content": [{"type": "text", "text": "Cell t0 (markdown):\n# Sales"}]}
+    read = {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "c", "content": [{"type": "text", "text": "t2: EU"}]}],
+    }
+    asked = {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "c", "name": "read_cell", "input": {"cell": "t1"}}],
+    }
+    assert untold(now, [told, asked, read]) == ("VAT is 19 %",)
+    assert untold(now, []) == RULES
+
+
+async def test_the_text_cells_above_are_those_that_say_something():
+    notebook = MemoryNotebook(cells("# title ", "#", "x = 1", "%%agent\nhi", "# below"), own_cell="c3")
+    notebook.cells_[1]["source"] = "  \n"
+    found = await here(SimpleNamespace(kernel=object()), notebook)
+    assert found is not None and (found.texts, found.text_ids) == (("# title",), ("c0",))
+
+
 async def test_in_a_terminal_there_is_no_cell_to_run_again():
     assert await here(SimpleNamespace(kernel=None), None) is None
 
 
 def test_the_text_of_a_cell_is_its_prompt_and_what_changes_the_answer():
     def key(prompt: str = "p", mode: Mode = Mode.DEFAULT, **options: object) -> str:
-        return Asked.of(prompt, options, mode).key
+        return RunKey.of(prompt, options, mode).text
 
     assert key() == key(out="x", again=True, stale="show", timeout=3.0, max_turns=5, budget=1.0)
     assert key() == key(mode=Mode.BYPASS)
     assert len({key(), key("q"), key(model="opus"), key(new=True), key(mode=Mode.PLAN)}) == 5
-    assert Asked.of("p", {"again": True}, Mode.DEFAULT).again
+    assert RunKey.of("p", {"again": True}, Mode.DEFAULT).again

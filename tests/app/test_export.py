@@ -168,7 +168,7 @@ async def test_the_notebook_of_a_page_is_exported_without_its_agent_cells(tmp_pa
         async with Room(tmp_path, server, NBAGENT_ALLOW="add_cell") as room:
             await room.cell("x = 1\nx")
             await room.cell("%%agent\nAdd", calls("add_cell", source="x + 1"), "Done.")
-            (await room.cell("%agent export")).says("Exported 2 cells, 3 of the agent's left out to room-plain.ipynb.")
+            (await room.cell("%agent export")).says("Exported 2 cells to room-plain.ipynb, without the 3 %agent cells.")
             made = nbformat.read(tmp_path / "room-plain.ipynb", as_version=4)
             assert [cell.source for cell in made.cells] == ["x = 1\nx", "x + 1"]
             assert [cell.outputs[0].data["text/plain"] for cell in made.cells] == ["1", "2"]

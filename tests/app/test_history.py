@@ -63,7 +63,7 @@ def test_runs_are_listed_newest_first_with_what_they_took(folder):
 def test_only_runs_of_this_notebook_are_listed_under_numbers_that_are_the_folders(folder):
     session(folder, "20260101-100000-aaaa", started("One", "a.ipynb"), ended(), started("Two", "b.ipynb"), ended(), started("Three", "a.ipynb"), ended())  # fmt: skip
     text = listing(runs_in(folder), here="a.ipynb")
-    assert "Two" not in text and "(1 runs of other notebooks" in text
+    assert "Two" not in text and "(Not listed: 1 run of another notebook" in text
     assert [line.split()[0] for line in text.splitlines()[:2]] == ["3", "1"]
     everything = listing(runs_in(folder))
     assert "b.ipynb" in everything

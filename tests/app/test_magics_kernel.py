@@ -145,6 +145,10 @@ async def test_settings_count_from_config_file_and_environment_in_their_order(tm
             shown = await room.cell("%config NbAgent.mode = 'bypas'\n%agent status")
             shown.says("mode = 'bypas'", "accept-edits")
             await room.cell("%config NbAgent.mode = ''")
+            (await room.cell("%config NbAgent.rerun = 'sometimes'")).says(
+                "rerun is replay, live or ask, not 'sometimes'"
+            )
+            assert "'sometimes'" not in (await room.cell("%config NbAgent.rerun")).seen
             await room.still_works()
         server.assert_clean()
 

@@ -17,7 +17,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from nbagent.headless.page import run_notebook
 from tests.support.messages_server import MessagesServer, Reply, call, calls
@@ -93,9 +93,10 @@ class Play:
 
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 LOOK = (
-    "import base64\nfrom IPython.display import Image, display\n"
+    "import base64, time\nfrom IPython.display import Image, display\nstarted = time.time()\n"
     f"print(len(rows), open('sales.csv').readline())\ndisplay(Image(base64.b64decode('{DOT}')))"
 )
+NOT_COMPARED = "Not compared when this cell is run again: the clock."
 FINISHED = (
     calls("run_python", code=LOOK),
     Reply([call("add_cell", source=ADDED)], thinking="Let me *see* <b>."),
@@ -116,18 +117,23 @@ def sessions(folder: Path) -> dict[str, str]:
 
 
 async def test_restart_and_run_all_gives_the_same_notebook_and_asks_no_model(tmp_path, server):
-    """And the answer is there for the cells below, and says where it is from; the session is as it was."""
+    """And the answer is there for the cells below, and says where it is from; the session is as it was.
+
+    The record of both says what can't be compared.
+    """
     play = await played(tmp_path, server)
     before, session = plain(play.nb), sessions(tmp_path)
     assert "data:image/png" in play.agent.outputs[0].data["text/html"]
     play.nb.cells.append(
-        new_code_cell("print(answer.replayed, answer.stop_reason, answer.text, answer.stale, answer.cells)")
+        new_code_cell("print(answer.replayed, answer.stop_reason, answer.text, answer.stale, answer.not_compared)")
     )
+    assert NOT_COMPARED in play.seen
     after = await play.run(NBAGENT_MODE="default")  # nothing is executed for it, so no mode is needed
     assert after[:-1] == before
     assert play.requests == 0
     assert sessions(tmp_path) == session
-    assert play.nb.cells[-1].outputs[0].text.startswith("True end_turn There are 4 sales; see the cell below")
+    said = play.nb.cells[-1].outputs[0].text
+    assert said.startswith("True end_turn There are 4 sales; see the cell below") and said.endswith(f"{NOT_COMPARED}\n")
     assert play.nb.cells[-2].outputs[0].text == "total 10\n"  # the cell that it added ran by itself
 
 
@@ -155,19 +161,25 @@ async def test_changed_data_fails_the_cell_with_what_changed_unless_told_otherwi
     assert play.requests == 0 and play.seen.startswith("There are 4 sales")
 
 
-async def test_an_answer_read_from_an_output_above_is_stale_when_that_output_has_changed(tmp_path, server):
-    """The model was told what the cells above show: no variable and no file of the run says so."""
+async def test_an_answer_read_from_the_cells_above_is_stale_when_their_output_or_text_has_changed(tmp_path, server):
+    """The model was told what the cells above show and say: no variable and no file of the run tells."""
     play = Play(
         tmp_path,
         server,
         "print('total', sum(map(int, open('sales.csv').read().split()[1:])))",
         "%%agent\nWhat is the total?",
     )
+    play.nb.cells.insert(1, new_markdown_cell("# Rules\n\nTotals are net."))
     await play.run("The total is 10.")
     again = await play.run()
     assert "The total is 10." in json.dumps(again)
     play.sales(100, 200)
     with pytest.raises(CellExecutionError, match=r"STALE: the output of In\[2\] above changed"):
+        await play.run()
+    play.sales(1, 2, 3, 4)
+    await play.run()
+    play.nb.cells[1].source = "# Rules\n\nTotals are gross."
+    with pytest.raises(CellExecutionError, match="STALE: a text cell above was edited: # Rules"):
         await play.run()
     assert len(server.requests) == 1
 

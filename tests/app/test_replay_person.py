@@ -116,3 +116,36 @@ async def test_a_person_is_asked_about_a_stale_answer_and_the_next_cell_goes_on_
         assert prompts(server) == ["how many?", "and twice that?"], (
             "a record that was shown is part of the conversation"
         )
+
+
+async def test_a_record_answers_only_after_the_conversation_that_it_was_given_after(tmp_path, server):
+    """The first cell is asked anew, so the second one's answer belongs to another conversation."""
+    async with Room(tmp_path, server, interactive=True) as room:
+        first = await room.cell("%%agent\nfirst", "Red.")
+        second = await room.cell("%%agent\nsecond", "As I said: red.")
+        asked = len(server.requests)
+        for cell in (first, second, first, second):
+            await again(room, cell)
+        assert len(server.requests) == asked
+        await room.cell("%config NbAgent.rerun = 'live'")
+        await again(room, first, "Blue.")
+        await room.cell("%config NbAgent.rerun = 'replay'")
+        stale = await again(room, second, click="Keep the old answer, shown as stale")
+        assert stale.record.startswith("STALE: the conversation before this cell is another one."), stale.record
+        new = await again(room, second, "As I said: blue.", click="Run again")
+        assert new.record.startswith("As I said: blue.") and prompts(server) == ["first", "second"]
+        asked = len(server.requests)
+        assert (await again(room, second)).record == new.record
+    async with Room(tmp_path, server) as room:
+        room.page.nb.cells[1:1] = room.page.document.cells[1:1] = [first.cell, second.cell]
+        await again(room, first)
+        assert (await again(room, second)).record == new.record and len(server.requests) == asked
+        third = await room.cell("%%agent\nthird", "Three.")
+        assert prompts(server) == ["first", "second", "third"]
+        for cell in (first, second, third):
+            await again(room, cell)
+        assert len(server.requests) == asked + 1, "all of one conversation, which the new cell went on with"
+        await again(room, second, "Green.", source="%%agent\nsecond, but green")
+        assert prompts(server) == ["first", "second, but green"], (
+            "it forks from before its own run, also of a kernel before"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import pexpect
@@ -29,7 +30,9 @@ def terminal(server, tmp_path):
     shell.sendline("%load_ext nbagent")
     shell.expect(r"In \[2\]: ")
     yield shell
-    shell.close(force=True)
+    shell.kill(signal.SIGKILL)
+    shell.wait()  # `close` alone gives a process a tenth of a second to be gone
+    shell.close()
 
 
 def type_cell(shell, *lines: str) -> None:

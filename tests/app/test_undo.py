@@ -7,86 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nbagent.app.putback import best_place
-from nbagent.app.takeback import stamped
+from nbagent.app.restore import best_place
 from nbagent.app.undo import Undo
 from nbagent.core.errors import NotebookError, Unsure
 from nbagent.core.ports import Anchor
-from nbagent.core.tools import Call, Kind, Toolset, tool
-from nbagent.extend.checkpoint_files import RUNS, CheckpointFolder
+from nbagent.extend.checkpoint_files import CheckpointFolder
 from nbagent.extend.checkpoints import FILE_LIMIT, OUTPUT_LIMIT, Checkpoint, FileChange, Head
 from nbagent.headless.memory import MemoryNotebook
-from nbagent.tools import notebook as cell_tools
-from nbagent.tools import workspace
+from tests.app.undoing import Desk
 from tests.conformance.notebook_kit import stream
-from tests.support.turns import at_once
-from tests.tools.desk import EchoKernel, raw
+from tests.tools.desk import raw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from nbagent.app.recording import Recording
-
-
-@tool(kind=Kind.SHELL)
-async def send_mail(_call: Call, to: str) -> str:
-    """Send a mail."""
-    return f"sent to {to}"
-
-
-@tool
-async def look_up(_call: Call, word: str) -> str:
-    """Look something up."""
-    return word
-
-
-class Desk:
-    """A notebook of four cells, a kernel, a folder, and undo."""
-
-    def __init__(self, folder: Path) -> None:
-        cells = [raw("a", "a = 1", number=1), raw("b", "b = 1", number=2), raw("own", "%%agent\ngo"), raw("c", "c = 1")]
-        cells[0]["outputs"] = [stream("one\n")]
-        self.notebook = MemoryNotebook(cells, own_cell="own", path="work.ipynb")
-        self.kernel = EchoKernel()
-        self.kernel.names = {"df": [1], "n": 1}
-        self.folder = folder
-        self.undo = Undo(folder, lambda: self.kernel.names)
-        self.tools = Toolset(())
-
-    def run(self, prompt: str = "go") -> Any:
-        return self.undo.recording(prompt, self.notebook, self.kernel)
-
-    async def call(self, name: str, **arguments: Any) -> Any:
-        found = self.tools[name]
-        given = found.validate(arguments)
-        found.kind(given)
-        found.subject(given)
-        found.preview(given)
-        return await found.run(Call("call", lambda _: None, lambda _: at_once("")), given)
-
-    def take(self, recording: Recording) -> None:
-        """Use the tools of a run."""
-        made = [
-            *cell_tools.tools(recording.notebook, recording.kernel, timeout=5),
-            *workspace.tools(self.folder),
-            send_mail,
-            look_up,
-        ]
-        self.tools = Toolset(recording.tools(made, [send_mail, look_up]))
-
-    async def edit(self, cell: str, source: str, **options: Any) -> None:
-        await self.call("read_cell", cell=cell)
-        await self.call("edit_cell", cell=cell, source=source, **options)
-
-    def order(self) -> list[str]:
-        return [cell["id"] for cell in self.notebook.cells_]
-
-    def cell(self, cell_id: str) -> dict[str, Any]:
-        return next(cell for cell in self.notebook.cells_ if cell["id"] == cell_id)
-
-    async def back(self, **options: Any) -> str:
-        return (await self.undo.turn(self.notebook, **options)).text
 
 
 @pytest.fixture
@@ -96,15 +29,15 @@ def desk(tmp_path: Path) -> Desk:
 
 async def test_again_takes_back_the_run_before_and_redo_goes_the_way_forward(desk: Desk) -> None:
     for number in (1, 2, 3):
-        with desk.run(f"task {number}") as recording:
-            desk.take(recording)
+        with desk.run(f"task {number}") as checkpointing:
+            desk.take(checkpointing)
             await desk.edit("a", f"a = {number * 10}")
     assert "task 3" in await desk.back()
     assert "task 2" in await desk.back()
     assert desk.cell("a")["source"] == "a = 10"
-    assert "task 2" in await desk.back(again=True)
+    assert "task 2" in await desk.again()
     assert desk.cell("a")["source"] == "a = 20"
-    assert "task 3" in await desk.back(again=True)
+    assert "task 3" in await desk.again()
     assert desk.cell("a")["source"] == "a = 30"
     for number in (3, 2, 1):
         assert f"task {number}" in await desk.back()
@@ -120,29 +53,29 @@ async def test_a_run_out_of_its_turn_keeps_what_a_later_run_has_changed(desk: De
     with desk.run("second") as second:
         desk.take(second)
         await desk.edit("a", "a = 20")
-    said = await desk.back(run=first.run)
+    said = await desk.back(first.run)
     assert "“a = 20” keeps its text: it was edited since" in said
     assert [desk.cell(i)["source"] for i in "ab"] == ["a = 20", "b = 1"]
 
 
 async def test_a_second_undo_of_the_same_run_does_nothing_and_says_so(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
-    await desk.back(run=recording.run)
+    await desk.back(checkpointing.run)
     before = str(desk.notebook.cells_)
-    assert "taken back already" in await desk.back(run=recording.run)
-    assert "Nothing is known of this run" in await desk.back(run="run-0000")
+    assert "taken back already" in await desk.back(checkpointing.run)
+    assert "Nothing is known of this run" in await desk.back("run-0000")
     assert str(desk.notebook.cells_) == before
-    await desk.back(run=recording.run, again=True)
-    assert "was not taken back" in await desk.back(run=recording.run, again=True)
+    await desk.again(checkpointing.run)
+    assert "was not taken back" in await desk.again(checkpointing.run)
 
 
 async def test_deleted_and_moved_cells_come_back_to_their_place_with_all_they_had(desk: Desk) -> None:
     desk.cell("a")["metadata"] = {"tags": ["keep"]}
     before = str(desk.notebook.cells_)
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("read_cell", cell="a")
         await desk.call("move_cell", cell="c", before="a")
         await desk.call("delete_cell", cell="a")
@@ -150,13 +83,13 @@ async def test_deleted_and_moved_cells_come_back_to_their_place_with_all_they_ha
         await desk.call("add_cell", source="new", before="c")
     assert desk.order()[1:] == ["c", "own", "b"]
     said = await desk.back()
-    assert "brought back In[1] “a = 1”" in said
+    assert "restored In[1] “a = 1”" in said
     assert str(desk.notebook.cells_) == before
 
 
 async def test_a_deleted_cell_finds_its_place_among_those_that_are_left(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("read_cell", cell="b")
         await desk.call("delete_cell", cell="b")
     del desk.notebook.cells_[0]  # its neighbour above
@@ -166,8 +99,8 @@ async def test_a_deleted_cell_finds_its_place_among_those_that_are_left(desk: De
 
 
 async def test_a_cell_that_the_person_ran_again_keeps_its_output(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("read_cell", cell="a")
         await desk.call("run_cell", cell="a")
         await desk.edit("b", "b = 2", run=True)
@@ -181,8 +114,8 @@ async def test_a_cell_that_the_person_ran_again_keeps_its_output(desk: Desk) -> 
 
 
 async def test_what_the_person_wrote_between_two_edits_of_the_run_is_what_comes_back(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
         desk.cell("a")["source"] = "a = 'mine'"
         await desk.edit("a", "a = 20")
@@ -198,17 +131,17 @@ async def test_what_the_person_wrote_between_two_edits_of_the_run_is_what_comes_
 
 
 async def test_an_edit_that_the_notebook_refused_is_no_change(desk: Desk) -> None:
-    with desk.run() as recording:
-        assert recording.notebook is not None
+    with desk.run() as checkpointing:
+        assert checkpointing.notebook is not None
         with pytest.raises(NotebookError):
-            await recording.notebook.edit("a", "a = 10", "wrong hash")
+            await checkpointing.notebook.edit("a", "a = 10", "wrong hash")
         with pytest.raises(NotebookError):
-            await recording.notebook.delete("nowhere", "")
+            await checkpointing.notebook.delete("nowhere", "")
         with pytest.raises(NotebookError):
-            await recording.notebook.insert(Anchor("nowhere"), "code", "x")
+            await checkpointing.notebook.insert(Anchor("nowhere"), "code", "x")
         with pytest.raises(NotebookError):
-            await recording.notebook.insert(Anchor("a"), "code", "x", cell_id="b")
-        assert recording.checkpoint.is_empty
+            await checkpointing.notebook.insert(Anchor("a"), "code", "x", cell_id="b")
+        assert checkpointing.checkpoint.is_empty
     assert "nothing to take back" in await desk.back()
     assert not list(desk.folder.glob(".nbagent/checkpoints/*"))
 
@@ -223,9 +156,9 @@ class Stuck(MemoryNotebook):
 
 async def test_an_edit_whose_answer_never_came_is_taken_back(desk: Desk) -> None:
     desk.notebook = Stuck(desk.notebook.cells_, own_cell="own", path="work.ipynb")
-    with desk.run() as recording:
-        assert recording.notebook is not None
-        edit = recording.notebook.edit("a", "a = 10", (await desk.notebook.read("a")).hash)
+    with desk.run() as checkpointing:
+        assert checkpointing.notebook is not None
+        edit = checkpointing.notebook.edit("a", "a = 10", (await desk.notebook.read("a")).hash)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(edit, 0.01)
     desk.notebook = MemoryNotebook(desk.notebook.cells_, own_cell="own", path="work.ipynb")
@@ -234,23 +167,23 @@ async def test_an_edit_whose_answer_never_came_is_taken_back(desk: Desk) -> None
     assert desk.cell("a")["source"] == "a = 1"
 
 
-async def test_without_a_page_files_and_names_are_put_back_and_the_cells_wait(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+async def test_without_a_page_files_and_names_are_restored_and_the_cells_wait(desk: Desk) -> None:
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
         await desk.call("write_file", path="x.txt", content="x")
         desk.kernel.names["n"] = 2
-    said = (await desk.undo.turn(None)).text
+    said = (await desk.undo.take_back(None)).text
     assert "the cells: no page that shows the notebook has answered" in said
-    assert "deleted x.txt again" in said
-    assert "variables as before: n" in said
+    assert "removed x.txt" in said
+    assert "restored the variables n" in said
     assert desk.cell("a")["source"] == "a = 10"
     said = await desk.back()
-    assert "put back the text" in said
+    assert "restored the text" in said
     assert "x.txt" not in said
     assert desk.cell("a")["source"] == "a = 1"
-    assert "taken back already" in await desk.back(run=recording.run)
-    await desk.back(again=True)
+    assert "taken back already" in await desk.back(checkpointing.run)
+    await desk.again()
     assert desk.cell("a")["source"] == "a = 10"
     assert (desk.folder / "x.txt").read_text() == "x"
     assert desk.kernel.names["n"] == 2
@@ -259,8 +192,8 @@ async def test_without_a_page_files_and_names_are_put_back_and_the_cells_wait(de
 async def test_files_that_changed_since_stay_and_folders_with_something_else_in_them_too(desk: Desk) -> None:
     (desk.folder / "old.bin").write_bytes(b"\x00\xff\r\n")
     (desk.folder / "other.txt").write_text("other")
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("write_file", path="old.bin", content="text")
         await desk.call("write_file", path="new/deep/made.txt", content="made")
         await desk.call("write_file", path="other.txt", content="agent's")
@@ -272,27 +205,27 @@ async def test_files_that_changed_since_stay_and_folders_with_something_else_in_
     assert (desk.folder / "old.bin").read_bytes() == b"\x00\xff\r\n"
     assert (desk.folder / "other.txt").read_text() == "mine"
     assert sorted(str(path.relative_to(desk.folder)) for path in (desk.folder / "new").rglob("*")) == ["new/mine.txt"]
-    await desk.back(again=True)
+    await desk.again()
     assert (desk.folder / "new" / "deep" / "made.txt").read_text() == "made"
     assert (desk.folder / "old.bin").read_text() == "text"
 
 
 async def test_a_file_that_was_written_back_to_what_it_was_needs_no_undo(desk: Desk) -> None:
     (desk.folder / "x.txt").write_text("as it was")
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("write_file", path="x.txt", content="other")
         (desk.folder / "x.txt").write_text("mine, in the middle of the run")
         await desk.call("write_file", path="x.txt", content="agent's")
-    assert "put back x.txt" in await desk.back()
+    assert "restored x.txt" in await desk.back()
     assert (desk.folder / "x.txt").read_text() == "mine, in the middle of the run"
 
 
 async def test_what_is_too_large_is_not_kept_and_is_said(desk: Desk) -> None:
     (desk.folder / "big.txt").write_bytes(b"x" * (FILE_LIMIT + 1))
     desk.cell("a")["outputs"] = [stream("x" * (OUTPUT_LIMIT + 1))]
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("write_file", path="big.txt", content="small")
         await desk.edit("a", "a = 10", run=True)
     said = await desk.back()
@@ -303,27 +236,27 @@ async def test_what_is_too_large_is_not_kept_and_is_said(desk: Desk) -> None:
 
 
 async def test_what_cant_be_taken_back_is_said_in_plain_words(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.call("add_cell", source="df.append(2)\nimport subprocess\nsubprocess.run(['ls'])")
         await desk.call("add_cell", source="df = [3]\ndf.append(4)")
         await desk.call("send_mail", to="someone")
         await desk.call("look_up", word="word")
     said = await desk.back()
     assert said.count("what is in `df`: In[1] has probably changed it in place") == 1
-    assert "what In[1] did outside of the notebook, by the look of it: " in said
+    assert "what In[1] also did, by its code: " in said
     assert "what the tool send_mail did" in said
     assert "look_up" not in said
 
 
 async def test_only_the_last_three_runs_keep_their_variables(desk: Desk) -> None:
     for number in range(5):
-        with desk.run(f"task {number}") as recording:
-            desk.take(recording)
+        with desk.run(f"task {number}") as checkpointing:
+            desk.take(checkpointing)
             await desk.edit("a", f"a = {number * 10}")
             desk.kernel.names["n"] = number + 100
     for number in (4, 3, 2):
-        assert "variables as before: n" in await desk.back()
+        assert "restored the variables n" in await desk.back()
         assert desk.kernel.names["n"] == (number + 99 if number else 1)
     said = await desk.back()
     assert "only those of the last 3 runs are kept" in said
@@ -331,27 +264,27 @@ async def test_only_the_last_three_runs_keep_their_variables(desk: Desk) -> None
 
 
 async def test_a_run_of_another_notebook_is_not_this_ones_last(desk: Desk, tmp_path: Path) -> None:
-    with desk.run("elsewhere") as recording:
-        desk.take(recording)
+    with desk.run("elsewhere") as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
     later = Undo(tmp_path, dict)
     other = MemoryNotebook([raw("z", "z")], path="other.ipynb")
-    assert "nothing to take back" in (await later.turn(other)).text
-    assert "elsewhere" in (await later.turn(desk.notebook)).text
+    assert "nothing to take back" in (await later.take_back(other)).text
+    assert "elsewhere" in (await later.take_back(desk.notebook)).text
     assert desk.cell("a")["source"] == "a = 1"
 
 
 async def test_forgetting_lets_go_of_disk_and_objects_and_says_how_much(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
         desk.kernel.names.update(df=[2], more=3)
-    said = desk.undo.forget(desk.notebook)
+    said = await desk.undo.forget(desk.notebook)
     assert said.startswith("Forgotten: 1 run, ")
     assert "2 variables in memory" in said
     assert not list(desk.folder.glob(".nbagent/checkpoints/*"))
     assert "nothing to take back" in await desk.back()
-    assert desk.undo.forget(desk.notebook) == "There was nothing to forget."
+    assert await desk.undo.forget(desk.notebook) == "There was nothing to forget."
 
 
 # ── places ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -375,46 +308,6 @@ def test_a_cell_goes_where_the_fewest_old_neighbours_are_on_the_wrong_side(
     assert best_place(tuple(ids), (tuple(before), tuple(after))) == place
 
 
-# ── the record ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-HTML = (
-    '<div style="padding-left:.5em"><p>answer</p><br><a href="#nbagent-undo-run-12">%agent undo</a> takes this run back · '
-    '<a href="#nbagent-again-run-12">Run again</a> asks the model anew</div>'
-)
-RECORD = {
-    "output_type": "display_data",
-    "data": {"text/html": HTML, "text/markdown": "answer\n", "text/plain": "answer"},
-    "metadata": {},
-}
-UNDONE = Head("run-12", 1.0, "go", "w.ipynb", "own", "k", ("cells", "files", "names"), 2.0)
-DONE = Head("run-12", 1.0, "go", "w.ipynb", "own", "k")
-
-
-def test_the_record_says_that_its_run_was_taken_back_and_comes_back_to_what_it_was() -> None:
-    back = stamped(RECORD, UNDONE, "Taken back: …\n  removed In[3] “<b>x</b>”")
-    html = back["data"]["text/html"]
-    assert html.startswith('<div style="padding-left:.5em"><!--taken back--><p><b>Taken back at ')
-    assert "“&lt;b&gt;x&lt;/b&gt;”" in html
-    assert '<a href="#nbagent-redo-run-12">%agent redo</a> does it again' in html
-    assert "nbagent-undo" not in html
-    assert back["data"]["text/plain"].startswith("Taken back at ")
-    assert stamped(back, UNDONE, "Taken back: …\n  removed In[3] “<b>x</b>”") == back
-    assert stamped(back, DONE, "") == RECORD
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda output: {**output, "data": {**output["data"], "text/html": HTML.replace("run-12", "run-123")}},
-        lambda output: {**output, "data": {"text/plain": "answer"}},
-        lambda _: stream("printed"),
-    ],
-)
-def test_an_output_that_is_not_the_runs_record_stays_as_it_is(change: Callable[[Any], Any]) -> None:
-    other = change(RECORD)
-    assert stamped(other, UNDONE, "") is other
-
-
 # ── whose it is ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -431,45 +324,36 @@ async def test_after_a_restart_nothing_is_written_outside_or_where_it_would_run_
 ) -> None:
     outside = tmp_path_factory.mktemp("home") / "startup.py"
     for path in (outside, desk.folder / ".git" / "hook"):
-        said = await desk.back(run=on_disk(desk, path, "notes.txt"))
+        said = await desk.back(on_disk(desk, path, "notes.txt"))
         assert f"{path} stays as it is" in said
         assert not path.exists()
-    assert "put back real.txt" in await desk.back(run=on_disk(desk, desk.folder / "real.txt", "notes.txt"))
+    assert "restored real.txt" in await desk.back(on_disk(desk, desk.folder / "real.txt", "notes.txt"))
     assert (desk.folder / "real.txt").read_bytes() == b"evil"
 
 
 async def test_undo_in_another_notebook_of_the_kernel_leaves_this_ones_run_alone(desk: Desk) -> None:
-    with desk.undo.recording("first", desk.notebook, desk.kernel, "document 1") as recording:
-        desk.take(recording)
+    with desk.undo.checkpointing("first", desk.notebook, desk.kernel, "document 1") as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
     other = MemoryNotebook([raw("a", "a = 10")], own_cell=None, path="other.ipynb")
-    assert "nothing to take back" in (await desk.undo.turn(other, document="document 2")).text
-    said = (await desk.undo.turn(other, recording.run, document="document 2")).text
+    assert "nothing to take back" in (await desk.undo.take_back(other, document="document 2")).text
+    said = (await desk.undo.take_back(other, checkpointing.run, document="document 2")).text
     assert "they are in another notebook (work.ipynb)" in said
     assert (await other.read("a")).source == "a = 10"
-    assert "nothing to forget" in desk.undo.forget(other, "document 2")
-    assert "put back the text" in (await desk.undo.turn(desk.notebook, document="document 1")).text
+    assert "nothing to forget" in await desk.undo.forget(other, document="document 2")
+    assert "restored the text" in (await desk.undo.take_back(desk.notebook, document="document 1")).text
     assert desk.cell("a")["source"] == "a = 1"
 
 
 async def test_after_a_rename_and_a_restart_the_run_is_named_with_its_notebook(desk: Desk) -> None:
-    with desk.run("old task") as recording:
-        desk.take(recording)
+    with desk.run("old task") as checkpointing:
+        desk.take(checkpointing)
         await desk.edit("a", "a = 10")
     later, renamed = Undo(desk.folder, dict), MemoryNotebook(desk.notebook.cells_, own_cell="own", path="new.ipynb")
-    said = (await later.turn(renamed)).text
+    said = (await later.take_back(renamed)).text
     assert "work.ipynb" in said
-    assert f"%agent undo {recording.run}" in said
-    assert "put back the text" in (await later.turn(renamed, recording.run)).text
-
-
-async def test_a_run_that_began_while_the_page_was_looked_for_is_not_taken_back(desk: Desk) -> None:
-    with desk.run() as recording:
-        desk.take(recording)
-        await desk.edit("a", "a = 10")
-    busy = Undo(desk.folder, dict, running=lambda: True)
-    assert "An agent is running" in (await busy.turn(desk.notebook, recording.run)).text
-    assert desk.cell("a")["source"] == "a = 10"
+    assert f"%agent undo {checkpointing.run}" in said
+    assert "restored the text" in (await later.take_back(renamed, checkpointing.run)).text
 
 
 class Lost(MemoryNotebook):
@@ -483,10 +367,10 @@ class Lost(MemoryNotebook):
 async def test_an_edit_whose_answer_was_lost_is_taken_back(desk: Desk) -> None:
     cells = desk.notebook.cells_
     desk.notebook = Lost(cells, own_cell="own", path="work.ipynb")
-    with desk.run() as recording:
-        assert recording.notebook is not None
+    with desk.run() as checkpointing:
+        assert checkpointing.notebook is not None
         with pytest.raises(Unsure):
-            await recording.notebook.edit("a", "a = 10", (await desk.notebook.read("a")).hash)
+            await checkpointing.notebook.edit("a", "a = 10", (await desk.notebook.read("a")).hash)
     desk.notebook = MemoryNotebook(cells, own_cell="own", path="work.ipynb")
     await desk.back()
     assert desk.cell("a")["source"] == "a = 1"
@@ -501,8 +385,8 @@ async def test_a_deleted_cell_comes_back_trusted_only_if_it_was(desk: Desk) -> N
             return await super().insert(*arguments, **options)
 
     desk.cell("b")["metadata"] = {"trusted": True}
-    with desk.run() as recording:
-        desk.take(recording)
+    with desk.run() as checkpointing:
+        desk.take(checkpointing)
         for cell in ("a", "b"):
             await desk.call("read_cell", cell=cell)
             await desk.call("delete_cell", cell=cell)
@@ -512,17 +396,8 @@ async def test_a_deleted_cell_comes_back_trusted_only_if_it_was(desk: Desk) -> N
 
 
 def test_a_run_is_known_only_in_the_cell_that_it_was_in(desk: Desk) -> None:
-    with desk.run() as recording:
+    with desk.run() as checkpointing:
         pass
-    assert desk.undo.has_run(recording.run, "own")
-    assert not desk.undo.has_run(recording.run, "a")
+    assert desk.undo.has_run(checkpointing.run, "own")
+    assert not desk.undo.has_run(checkpointing.run, "a")
     assert not desk.undo.has_run("run-dead0001", "own")
-
-
-async def test_without_a_disk_only_so_many_runs_are_kept(desk: Desk) -> None:
-    (desk.folder / ".nbagent").write_text("a file where the folder should be")
-    for number in range(RUNS + 5):
-        with desk.run(str(number)) as recording:
-            desk.take(recording)
-            await desk.edit("a", f"a = {number + 100}")
-    assert len(desk.undo._entries) == RUNS

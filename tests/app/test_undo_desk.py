@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 import time
+import types
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,10 @@ import comm
 import pytest
 from comm.base_comm import BaseComm
 
+from nbagent.app.undo import RUNNING
+from nbagent.app.undo_commands import NO_AGAIN, _again
+from nbagent.core.run import Stop
+from nbagent.headless.memory import MemoryNotebook
 from nbagent.jupyter.desk import BUSY, FAILED, PATIENCE, Click, Desk, Said
 from tests.support.turns import at_once, turns, until
 
@@ -173,3 +178,27 @@ async def test_what_is_no_click_of_ours_is_left_alone(sent: Sent, more: dict[str
     click(desk)  # after its end nothing is heard
     await turns()
     assert len(sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "runs", "said"),
+    [
+        ("# the report\n%%agent -m x\ngo", False, Said(NO_AGAIN, execute="c1")),
+        ("%%agent\ngo", True, Said(RUNNING)),
+        ("import shutil; shutil.rmtree('.')", False, Said(NO_AGAIN)),
+        (None, False, Said(NO_AGAIN)),
+    ],
+    ids=["agent", "while one runs", "other code by now", "gone"],
+)
+async def test_run_again_runs_only_a_cell_that_starts_an_agent_and_only_while_none_runs(
+    source: str | None, runs: bool, said: Said
+) -> None:
+    """The link stands in a saved output: what its cell holds by now may be anything."""
+    extension: Any = types.SimpleNamespace(stop=Stop() if runs else None, again={})
+    cells = (
+        [] if source is None else [{"id": "c1", "cell_type": "code", "source": source, "metadata": {}, "outputs": []}]
+    )
+    notebook: Any = MemoryNotebook(cells)
+    assert await _again(extension, Click("again", "run-1f", "c1", "p1"), notebook) == said
+    assert list(extension.again) == (["c1"] if said.execute else [])
+    assert await _again(extension, Click("again", "run-1f", "c1", "p1"), None) == Said(NO_AGAIN), "no page answers"

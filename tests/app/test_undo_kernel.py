@@ -34,7 +34,7 @@ def cells(room: Room) -> list[tuple[str, str]]:
     return [(cell["id"], cell["source"]) for cell in room.page.document.cells]
 
 
-async def test_undo_puts_back_cells_files_and_variables_and_redo_gives_them_again(
+async def test_undo_restores_cells_files_and_variables_and_redo_gives_them_again(
     tmp_path: Path, server: MessagesServer
 ) -> None:
     (tmp_path / "notes.txt").write_text("mine\n")
@@ -66,11 +66,11 @@ async def test_undo_puts_back_cells_files_and_variables_and_redo_gives_them_agai
         undone.says(
             "Taken back: “make the report”",
             "removed In[",
-            "put back the text and output of In[",
-            "deleted out/new.txt again",
-            "put back notes.txt",
-            "variables as before: df, old",
-            "variables gone again: new",
+            "restored the text and output of In[",
+            "removed out/new.txt",
+            "restored notes.txt",
+            "restored the variables df, old",
+            "removed the variables new",
             "what is in `series`",
             "touch made-by-shell",
             "%agent redo does it again.",
@@ -90,7 +90,7 @@ async def test_undo_puts_back_cells_files_and_variables_and_redo_gives_them_agai
         (await there.cell("%agent undo")).says("There is nothing to take back")
         redone = await there.cell("%agent redo")
         redone.says(
-            "Done again: “make the report”", "brought back In[", "put back out/new.txt", "variables as before: df, new"
+            "Done again: “make the report”", "restored In[", "restored out/new.txt", "restored the variables df, new"
         )
         assert [pair for pair in cells(there) if pair in made] == made
         assert load.cell["outputs"][0]["text"] == "after\n"
@@ -130,12 +130,12 @@ async def test_what_the_person_changed_since_stays_and_is_named(tmp_path: Path, 
         await there.cell("x = 'mine'")
         undone = await there.cell("%agent undo")
         undone.says(
-            "brought back In[",
+            "restored In[",
             "In[", "“x = 3  # mine” keeps its text: it was edited since",
             "“z = 2  # mine too” stays: it was edited since",
             "a.txt stays as it is: it was changed since",
             "variables that were set anew since: x",
-            "variables gone again: z",
+            "removed the variables z",
         )  # fmt: skip
         sources = dict(cells(there))
         assert sources[ids[0]] == "x = 3  # mine"
@@ -148,7 +148,11 @@ async def test_what_the_person_changed_since_stays_and_is_named(tmp_path: Path, 
         assert await there.value("x") == "mine"
 
 
-async def test_an_interrupted_run_is_taken_back_too(tmp_path: Path, server: MessagesServer) -> None:
+async def test_an_interrupted_run_is_taken_back_too_and_one_that_is_not_on_disk_says_so(
+    tmp_path: Path, server: MessagesServer
+) -> None:
+    (tmp_path / ".nbagent").mkdir()
+    (tmp_path / ".nbagent" / "checkpoints").write_text("a file where the folder should be")
     async with room(tmp_path, server) as there:
         await there.cell("n = 1")
         code = "n = 2\nprint('turn' + 'ing', flush=True)\nimport time\nwhile True: time.sleep(0.01)"
@@ -156,14 +160,15 @@ async def test_an_interrupted_run_is_taken_back_too(tmp_path: Path, server: Mess
         running = asyncio.create_task(there.cell("%%agent\nloop", calls("add_cell", source=code)))
         await asyncio.wait_for(began, 20)
         there.interrupt()
-        await running
+        record = (await running).cell["outputs"][0]["data"]["text/html"]
+        assert "The checkpoint of this run is kept only as long as this kernel lives" in record
         assert await there.value("n") == 2
-        (await there.cell("%agent undo")).says("variables as before: n", "removed ")
+        (await there.cell("%agent undo")).says("restored the variables n", "removed ")
         assert await there.value("n") == 1
         assert code not in [source for _, source in cells(there)]
 
 
-async def test_after_a_restart_cells_and_files_are_put_back_and_variables_are_said_to_be_gone(
+async def test_after_a_restart_cells_and_files_are_restored_and_variables_are_said_to_be_gone(
     tmp_path: Path, server: MessagesServer
 ) -> None:
     async with room(tmp_path, server) as there:
@@ -180,8 +185,10 @@ async def test_after_a_restart_cells_and_files_are_put_back_and_variables_are_sa
     async with room(tmp_path, server) as again:
         again.page.document.cells[:] = [*document.cells, *again.page.document.cells]
         undone = await again.cell("%agent undo")
-        undone.says("removed In[", "deleted b.txt again", "the variables: they were kept in the kernel's memory only")
+        undone.says(
+            "removed In[", "removed b.txt", "the variables: they were only in the memory of the kernel that ran it"
+        )
         assert "v = 2" not in [source for _, source in cells(again)]
         assert not (tmp_path / "b.txt").exists()
-        (await again.cell("%agent redo")).says("brought back In[", "put back b.txt")
+        (await again.cell("%agent redo")).says("restored In[", "restored b.txt")
         assert [source for _, source in cells(again)][2:4] == ["%%agent\ngo", "v = 2"]

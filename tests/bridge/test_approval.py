@@ -195,7 +195,7 @@ def typed(*lines):
     """A typed approver whose person types `lines` and then closes the terminal; and what it showed."""
     rest, shown = list(lines), []
 
-    def read(prompt):
+    async def read(prompt):
         shown.append(prompt)
         if not rest:
             raise EOFError
@@ -234,7 +234,7 @@ async def test_without_an_offer_nothing_can_be_kept():
 
 @pytest.mark.parametrize("error", [EOFError, OSError, RuntimeError], ids=lambda e: e.__name__)
 async def test_where_nothing_can_be_typed_it_denies_and_stays_denying(error):
-    def read(_):
+    async def read(_):
         raise error
 
     approver = TypedApprover(read, lambda _: None)

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from nbagent.core.errors import NotebookError
+from nbagent.core.errors import NotebookError, Unsure
 from nbagent.core.ports import Anchor
 from nbagent.jupyter.bridge import Bridge, PageRefused
 from nbagent.jupyter.notebook import LiveNotebook
 from tests.bridge.pages import Page, Pages, document
-from tests.support.turns import turns
+from tests.support.turns import turns, until
 
 SOON = {"at": (0.0, 0.01), "total": 0.05}
 
@@ -209,3 +209,26 @@ async def test_two_calls_that_lose_the_page_together_both_find_the_next():
         both = await asyncio.gather(*(bridge.call("list", timeout=0.05) for _ in range(5)))
     assert all(one["cells"] for one in both)
     assert bridge.lease.page == "two"
+
+
+async def test_who_is_in_a_hurry_waits_for_no_page_twice_but_takes_one_that_comes():
+    page = Page("p", document("x"))
+    channel = Pages(page)
+    bridge = Bridge(channel)
+    await bridge.hello()
+    page.deaf = True
+    asked = asyncio.create_task(bridge.call("save", timeout=1000))
+    await turns(2)
+    bridge.hurry(0.05)
+    for call in (asked, bridge.call("list"), bridge.call("list", timeout=1000)):
+        with pytest.raises(Unsure, match="does not answer"):
+            await asyncio.wait_for(call, 20)
+    hellos = len(channel.sent)
+    with pytest.raises(Unsure, match="does not answer"):
+        await asyncio.wait_for(bridge.call("list"), 20)
+    assert len(channel.sent) == hellos, "nobody is looked for again"
+    page.deaf = False
+    channel.say({"v": 1, "op": "ready", "page": "p"})
+    await until(lambda: bridge.lease)
+    assert (await bridge.call("list"))["cells"][0]["source"] == "x"
+    bridge.close()

@@ -141,7 +141,7 @@ class Desks:
             try:
                 yield desk
                 self._notebook.check_own_errors()
-                async with asyncio.timeout(5):  # nothing runs any more
+                async with asyncio.timeout(PATIENCE):  # nothing runs any more
                     assert "nbagent" in await desk.notebook.evaluate("get_ipython().extension_manager.loaded")
                 server.assert_clean()
             except BaseException as error:

@@ -118,6 +118,16 @@ class Notebook:
         await self.js(f"content().activeCellIndex = {cell}; content().mode = 'command'; content().activate()")
         await self.js(f"return content().scrollToItem({cell}, 'smart')")
 
+    async def enter(self, cell: int) -> None:
+        """Put the cursor into a cell, as by Enter: what is typed from now on goes there and is no command."""
+        await self.activate(cell)
+        await self.press("Enter")
+        await self.typing(cell)
+
+    async def typing(self, cell: int) -> None:
+        """Return when the cursor is in a cell."""
+        await self.until(f"content().widgets[{cell}]?.editor?.hasFocus()")
+
     async def start(self, cell: int) -> None:
         """Run a cell and return as soon as it runs or is queued."""
         await self.activate(cell)

@@ -69,8 +69,8 @@ async def test_allow_from_now_on_shows_the_exact_rule_keeps_it_on_a_second_click
     notebook = desk.notebook
     agent = await desk.ask(calls("add_cell", source="n = 1"))
     await notebook.click(agent, "Allow from now on…")
-    keeps = desk.view(agent).get_by_role("button", name="Keep this rule and approve", exact=True)
-    await expect(keeps).to_have_count(2)
+    keeps = desk.view(agent).locator(".nbagent-keep")
+    await expect(keeps).to_have_text(["Allow this code", "Allow every add_cell"])
     rules = await desk.view(agent).locator(".nbagent-rule").all_inner_texts()
     assert rules[0].startswith("add_cell(sha256:")
     assert rules[1] == "add_cell"
@@ -105,7 +105,16 @@ async def test_the_second_half_of_a_double_click_does_not_approve_the_next_call(
     assert await notebook.evaluate("'first' in globals(), 'second' in globals()") == "(True, False)"
 
 
-async def test_a_click_on_the_card_of_an_old_call_does_nothing(desk: Desk) -> None:
+BY_SCRIPT = """view => {
+  for (const control of view.querySelectorAll("button, input")) control.click();
+  for (const place of view.querySelectorAll(".nbagent-bar, .nbagent-bar input"))
+    for (const type of ["keydown", "keypress", "keyup"])
+      place.dispatchEvent(new KeyboardEvent(type, {key: "Enter", keyCode: 13, bubbles: true, cancelable: true}));
+}"""
+"""All that a script in an output can do to the buttons and boxes of the view."""
+
+
+async def test_a_click_on_the_card_of_an_old_call_does_nothing_nor_does_a_script(desk: Desk) -> None:
     notebook = desk.notebook
     agent = await desk.ask(calls("add_cell", source="one = 1"), calls("add_cell", source="two = 2"))
     await expect(notebook.button(agent, "Approve")).to_be_enabled()
@@ -117,8 +126,19 @@ async def test_a_click_on_the_card_of_an_old_call_does_nothing(desk: Desk) -> No
         await notebook.page.evaluate("old => { old.disabled = false; old.click(); return old.isConnected }", old)
         is False
     )
+    await desk.view(agent).get_by_label("What to do instead", exact=True).fill("not now")
+    await desk.view(agent).evaluate(BY_SCRIPT)
+    desk.server.push(calls("ask_user", question="Which one?", choices=["red", "blue"]))
     await notebook.click(agent, "Deny")
+    await expect(notebook.button(agent, "red")).to_be_enabled()
+    assert "not now" in desk.results(2)
+    await desk.view(agent).get_by_label("Your answer", exact=True).fill("green")
+    await desk.view(agent).evaluate(BY_SCRIPT)
+    desk.server.push(say("Blue, then."))
+    await notebook.click(agent, "blue")
     await desk.done()
+    await notebook.see(agent, "Blue, then.")
+    assert "blue" in desk.results(3)
     assert await notebook.evaluate("'one' in globals(), 'two' in globals()") == "(True, False)"
 
 

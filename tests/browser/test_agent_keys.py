@@ -35,13 +35,18 @@ async def state(desk: Desk) -> str:
     )
 
 
+async def has_focus(desk: Desk, name: str) -> None:
+    """Return when what has the focus bears that name."""
+    await desk.notebook.page.wait_for_function(f"({FOCUS})().includes('{name}')")
+
+
 async def test_no_key_typed_in_the_view_edits_the_notebook(desk: Desk) -> None:
     notebook = desk.notebook
     await desk.lay("first = 1", "second = 2")
     agent = await desk.ask(calls("add_cell", text="I plan.\n\n<b>x</b>", source="never = 1"))
     await notebook.click(agent, "Allow from now on…")
     view = desk.view(agent)
-    await expect(notebook.button(agent, "Keep this rule and approve").first).to_be_enabled()
+    await expect(notebook.button(agent, "Allow this code")).to_be_enabled()
     before = await state(desk)
     places = ['[tabindex="-1"]', ".nbagent-preview", ".nbagent-bar", ".nbagent-approve", ".nbagent-deny",
               ".nbagent-editing", ".nbagent-allow", ".nbagent-keep >> nth=0", ".nbagent-stop"]  # fmt: skip
@@ -82,7 +87,7 @@ async def test_enter_on_the_bar_approves_and_escape_goes_to_the_box_for_words(de
     await notebook.press("Enter")
     await expect(desk.card(agent)).to_contain_text("twice = 2")
     await expect(notebook.button(agent, "Approve")).to_be_enabled()
-    assert "Approve or deny" in await notebook.page.evaluate(FOCUS), "the next bar has the focus"
+    await has_focus(desk, "Approve or deny")  # the next bar
     desk.server.push(say("As you say."))
     await notebook.press("Escape")
     assert await notebook.page.evaluate(FOCUS) == "What to do instead"
@@ -97,14 +102,14 @@ async def test_tab_reaches_every_control_and_leaves_the_view_again(desk: Desk) -
     notebook = desk.notebook
     agent = await desk.ask(calls("add_cell", source="x = 1"))
     await notebook.click(agent, "Allow from now on…")
-    await expect(notebook.button(agent, "Keep this rule and approve").first).to_be_enabled()
+    await expect(notebook.button(agent, "Allow this code")).to_be_enabled()
     await desk.view(agent).locator(".nbagent-timeline").first.focus()
     reached: list[str] = []
     while len(reached) < 30 and await desk.view(agent).evaluate("view => view.contains(document.activeElement)"):
         await notebook.press("Tab")
         reached.append((await notebook.page.evaluate(FOCUS)).strip())
     names = ["Approve or deny", "Approve", "Deny", "What to do instead", "Edit", "Allow from now on…",
-             "Keep this rule and approve", "Keep this rule and approve", "Stop"]  # fmt: skip
+             "Allow this code", "Allow every add_cell", "Stop"]  # fmt: skip
     order = iter(reached)
     assert all(any(found.startswith(name) for found in order) for name in names), reached
     assert len(reached) < 30, "Tab is no trap"
@@ -117,6 +122,7 @@ async def test_the_whole_task_with_the_keyboard_only(desk: Desk) -> None:
     await notebook.activate(0)
     desk.server.push(calls("add_cell", source="by_key = 1"))
     await notebook.press("b", "Enter")
+    await notebook.typing(1)
     await notebook.page.keyboard.type("%%agent --new\ndo it")
     await notebook.press("Control+Enter")
     await expect(notebook.button(1, "Approve")).to_be_enabled()
@@ -128,6 +134,7 @@ async def test_the_whole_task_with_the_keyboard_only(desk: Desk) -> None:
     await notebook.press("Enter")
     await expect(desk.card(1)).to_contain_text("by_key = 2")
     await expect(notebook.button(1, "Approve")).to_be_enabled()
+    await has_focus(desk, "Approve or deny")
     desk.server.push(say("Done by keys."))
     await notebook.press("Enter")
     await notebook.see(1, "Done by keys.")
@@ -142,8 +149,8 @@ async def test_the_whole_task_with_the_mouse_only(desk: Desk) -> None:
     await notebook.page.locator('[data-command="notebook:run-cell-and-select-next"]').first.click()
     await expect(notebook.button(1, "Approve")).to_be_enabled()
     await notebook.click(1, "Allow from now on…")
-    await expect(notebook.button(1, "Keep this rule and approve").nth(1)).to_be_enabled()
+    await expect(notebook.button(1, "Allow every add_cell")).to_be_enabled()
     desk.server.push(calls("add_cell", source="by_mouse = 2"), say("Done by mouse."))
-    await notebook.button(1, "Keep this rule and approve").nth(1).click()
+    await notebook.button(1, "Allow every add_cell").click()
     await notebook.see(1, "Done by mouse.")
     assert await notebook.evaluate("by_mouse") == "2"

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.async_api import expect
 
 from tests.browser.desk import agent_notebook
 from tests.support.messages_server import calls, say
@@ -82,5 +83,6 @@ async def test_restart_and_run_all_is_free_and_a_stale_answer_is_asked_about(lab
         await desk.done()
         text = await notebook.text(2)
         assert text.startswith("There are **4**.") and "STALE" not in text
-        assert "There are 3." not in await notebook.output(2).inner_text()
+        await notebook.see(2, "There are 4.")
+        await expect(notebook.output(2)).not_to_contain_text("There are 3.")
         assert len(server.requests) == asked + 2

@@ -1,4 +1,7 @@
-"""However a run is stopped, it stops within a second, the kernel lives, and the next `%%agent` works."""
+"""However a run is stopped, it stops at once, the kernel lives, and the next `%%agent` works.
+
+Each of them would go on without end: that it is done at all is what stopped it. `make bench` holds it to a second.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.async_api import expect
 
+from tests.browser.page import PATIENCE
 from tests.support.messages_server import Reply, Silence, calls
 
 if TYPE_CHECKING:
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(120)
 
-AT_ONCE = 1.0  # seconds
+AT_ONCE = PATIENCE  # seconds: this machine may be many times slower at any moment, so only what does not come fails
 LOOP = "print('it loops')\nwhile True: pass"
 
 
@@ -40,7 +44,7 @@ async def test_jupyterlabs_interrupt_ends_a_loop_of_the_agent_and_nothing_else(d
     agent = await run_endless_code(desk)
     seconds = await desk.seconds(desk.notebook.interrupt)
     assert seconds <= AT_ONCE
-    assert "the person interrupted the code" in await desk.notebook.text(agent + 1)
+    assert "stopped: interrupted by hand" in await desk.notebook.text(agent + 1)
     await desk.notebook.see(agent, "Stopped by you.")
     await desk.set_env(NBAGENT_MODE=None)
     await desk.works()
@@ -54,7 +58,7 @@ async def test_stop_ends_a_silent_stream_at_once(desk: Desk, silence: Silence | 
     assert await desk.seconds(lambda: desk.notebook.click(agent, "Stop")) <= AT_ONCE
     await desk.notebook.see(agent, "Stopped by you.")
     if not (isinstance(silence, Reply) and silence.ping_after):  # there the server sees a broken pipe instead
-        assert await asyncio.to_thread(seen.gone.wait, 5), "the connection is closed"
+        assert await asyncio.to_thread(seen.gone.wait, PATIENCE), "the connection is closed"
 
 
 async def test_jupyterlabs_interrupt_ends_a_silent_stream_at_once(desk: Desk) -> None:

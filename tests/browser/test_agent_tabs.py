@@ -30,6 +30,22 @@ async def no_dialogs(*tabs: Notebook) -> None:
         await expect(tab.page.locator(".jp-Dialog")).to_have_count(0)
 
 
+HEAR = """
+window.__heard = new Set();
+panel().sessionContext.session.kernel.anyMessage.connect((_, { msg }) => window.__heard.add(msg.content?.data?.content?.op));
+"""
+
+
+async def told_to_follow(tab: Notebook) -> None:
+    """Return when the kernel's word that another tab has saved came to a tab with HEAR, and the tab could act on it.
+
+    A tab that does asks the server for the file; the same server has answered it by the time that it answers us.
+    """
+    await tab.until("window.__heard.has('follow')")
+    ask = f"(await fetch('/api/contents/{tab.name}?content=1')).text()"
+    await tab.js(f"await {ask}; await new Promise(done => setTimeout(done)); await {ask}")
+
+
 async def recorded(tab: Notebook) -> None:
     """Return when the record stands in the view's place and is saved."""
     await tab.until(
@@ -78,10 +94,11 @@ async def test_when_the_run_is_over_every_clean_tab_shows_the_record_and_the_cel
         second = await first.second_tab()
         await second.activate(0)
         await second.press("Enter")
+        await second.js(HEAR)
         server.push(calls("add_cell", source="one = 1"), say("One cell."))
         await desk.start(AGENT)
         await expect(first.button(AGENT, "Approve")).to_be_enabled()
-        await first.until("!panel().context.model.dirty")
+        await told_to_follow(second)
         assert await second.outputs(AGENT) == [], "while the person has the cursor in a cell, it stays where it is"
         await second.press("Escape")
         await second.click(AGENT, "Approve")
@@ -90,7 +107,7 @@ async def test_when_the_run_is_over_every_clean_tab_shows_the_record_and_the_cel
             await tab.see(AGENT, "One cell.")
             await tab.until("shared().cells.filter((cell) => cell.getSource() === 'one = 1').length === 1")
             await expect(tab.output(AGENT).locator(".nbagent-view")).to_have_count(0)
-            assert not await tab.js("return panel().context.model.dirty")
+            await tab.until("!panel().context.model.dirty")
         await second.save()
         await first.save()
         await no_dialogs(first, second)
@@ -159,6 +176,7 @@ async def test_a_renamed_notebook_stays_the_same_one_in_mid_run_and_after(lab: L
         notebook.name, notebook.path = new, notebook.path.with_name(new)
         await notebook.click(AGENT, "Approve")
         await notebook.see(AGENT, new)
+        await expect(desk.card(AGENT)).to_contain_text("two = 2")
         await notebook.click(AGENT, "Approve")
         await desk.done()
         assert not notebook.path.with_name(old).exists()

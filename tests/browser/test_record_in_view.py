@@ -76,7 +76,8 @@ async def test_a_person_who_looks_elsewhere_is_not_moved(lab: Lab, server: Messa
         await scroll(desk.notebook, "start")
         await scroll(desk.notebook, "end")
         # the answer reaches the kernel without the mouse, which would be at the buttons
-        await desk.notebook.js("document.querySelector('.nbagent-approve').click()")
+        await desk.notebook.js("document.querySelector('.nbagent-bar').focus({preventScroll: true})")
+        await desk.notebook.press("Enter")
         await desk.done()
         await expect(desk.view(AGENT)).to_have_count(0)
         assert not await desk.notebook.page.evaluate(TOP)

@@ -18,7 +18,7 @@ from tests.support.turns import turns
 SOON = 20.0
 """Seconds after which an answer that should come is taken as lost."""
 QUIET = 0.6
-"""Seconds for which something that must not happen is watched."""
+"""Seconds for which something that must not happen is watched, after all that the person did has come."""
 
 RULE = "run_cell(sha256:0f)"
 _COUNT = iter(range(10**6))
@@ -46,6 +46,10 @@ class Route(Protocol):
         """Click once more on the last button that was clicked, which is not there any more."""
 
     async def reply(self, text: str) -> None: ...
+
+    async def acted(self) -> None:
+        """Return when all that the person clicked so far has come, whatever became of it."""
+
     def close(self) -> None: ...
 
 
@@ -81,8 +85,9 @@ async def answers(route: Route, tasks: list[asyncio.Task[Answered]], *questions:
     return got
 
 
-async def unanswered(task: asyncio.Task[Answered]) -> None:
-    """Fail if an answer comes."""
+async def unanswered(route: Route, task: asyncio.Task[Answered]) -> None:
+    """Fail if an answer comes of what the person did."""
+    await asyncio.wait_for(route.acted(), SOON)
     done, _ = await asyncio.wait({task}, timeout=QUIET)
     assert not done, f"answered by nobody: {task.result()}"
 
@@ -153,7 +158,7 @@ async def a_double_click_answers_once_and_not_the_next_question(route: Route) ->
     await route.approve(times=2)
     assert (await answers(route, tasks, first))[0].approved
     tasks = await asked(route, second)
-    await unanswered(tasks[0])
+    await unanswered(route, tasks[0])
     await route.deny("not this one")
     assert (await answers(route, tasks, second))[0].words == "not this one"
 
@@ -173,7 +178,7 @@ async def a_click_on_what_was_shown_differently_does_not_count(route: Route) -> 
     await turns()
     route.show(shown)
     await route.approve()
-    await unanswered(task)
+    await unanswered(route, task)
     route.hide(shown, Answered(approved=False))
     route.show(question)
     await route.deny("no")
@@ -187,7 +192,7 @@ async def a_click_on_a_card_that_is_gone_answers_nothing(route: Route) -> None:
     await answers(route, tasks, first)
     tasks = await asked(route, second)
     await route.again()
-    await unanswered(tasks[0])
+    await unanswered(route, tasks[0])
     await route.approve()
     assert (await answers(route, tasks, second))[0].approved
 
@@ -217,7 +222,7 @@ async def an_interrupted_wait_leaves_nothing_open(route: Route) -> None:
     assert tasks[0].cancelled()
     task = asyncio.create_task(route.approver.ask(after))
     await route.approve()  # on the card of the question that nobody waits for any more
-    await unanswered(task)
+    await unanswered(route, task)
     route.hide(question, Answered(approved=False))
     route.show(after)
     await route.deny("now")
@@ -257,7 +262,40 @@ async def where_nothing_can_be_typed_any_more_it_denies_at_once(route: Route) ->
     assert not route.approver.present
 
 
-TYPED: tuple[Promise, ...] = (*EVERYONE, where_nothing_can_be_typed_any_more_it_denies_at_once)
+async def what_is_asked_side_by_side_is_put_one_after_the_other(route: Route) -> None:
+    group = [approval(f"n = {n}") for n in range(3)]
+    await route.approve()
+    await route.deny("not this one")
+    await route.approve()
+    tasks = await asked(route, *group)
+    got = await answers(route, tasks, *group)
+    assert [(answered.approved, answered.words) for answered in got] == [
+        (True, ""),
+        (False, "not this one"),
+        (True, ""),
+    ]
+
+
+async def the_loop_turns_while_a_line_is_waited_for_and_the_wait_can_be_given_up(route: Route) -> None:
+    never, after = approval("never"), approval("after")
+    tasks = await asked(route, never)
+    await unanswered(route, tasks[0])
+    tasks[0].cancel()
+    await asyncio.wait(tasks)
+    assert tasks[0].cancelled()
+    await route.deny("this was for the one that was given up")
+    await route.approve()
+    tasks = await asked(route, after)
+    [got] = await answers(route, tasks, after)
+    assert got.approved, "the line was typed into the box of another question"
+
+
+TYPED: tuple[Promise, ...] = (
+    *EVERYONE,
+    what_is_asked_side_by_side_is_put_one_after_the_other,
+    the_loop_turns_while_a_line_is_waited_for_and_the_wait_can_be_given_up,
+    where_nothing_can_be_typed_any_more_it_denies_at_once,
+)
 
 
 # ── nobody ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -266,13 +304,13 @@ TYPED: tuple[Promise, ...] = (*EVERYONE, where_nothing_can_be_typed_any_more_it_
 async def where_nobody_is_a_call_is_denied_at_once_with_words(route: Route) -> None:
     assert not route.approver.present
     group = [approval(f"n = {n}", group="g", of=3) for n in range(3)]
-    got = await asyncio.wait_for(asyncio.gather(*(route.approver.ask(question) for question in group)), 1)
+    got = await asyncio.wait_for(asyncio.gather(*(route.approver.ask(question) for question in group)), SOON)
     assert [(answered.approved, answered.by, answered.rule) for answered in got] == [(False, "policy", "")] * 3
     assert all("Nobody is there" in answered.words for answered in got)
 
 
 async def where_nobody_is_a_question_has_no_answer(route: Route) -> None:
-    assert await asyncio.wait_for(route.approver.question(Question("q", "Which?", ("a", "b"))), 1) == ""
+    assert await asyncio.wait_for(route.approver.question(Question("q", "Which?", ("a", "b"))), SOON) == ""
 
 
 NOBODY: tuple[Promise, ...] = (

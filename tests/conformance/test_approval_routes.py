@@ -24,6 +24,7 @@ KEEP = """
 import json
 from nbagent.jupyter.bridge import Bridge
 from nbagent.jupyter.front_end import reach
+from nbagent.jupyter.typed import from_front_end
 from tests.conformance.approval_kit import CLICKED, TYPED, keep_all
 from tests.conformance.approval_routes import ClickedRoute, TypedRoute
 
@@ -58,13 +59,16 @@ class Person:
                 assert self._front.typed is not None
                 self._front.typed.append(do["type"])
                 self._front.heard()
-            elif "again" in do:
+                continue
+            then = do.pop("then")
+            if "again" in do:
                 self._front.press(self._last)
             else:
                 await self._click(**do)
+            self._front.send(then, {"method": "custom", "content": {}})
 
     async def _click(self, click: str, times: int = 1, first: bool = False, rests: str = "", **do: Any) -> None:
-        other = await self._front.button(do.pop("and")) if "and" in do else ""
+        other = await self._front.button(do.pop("beside")) if "beside" in do else ""
         if rests:
             await self._front.button(rests)  # what wakes later than the clicked one has not rested yet
         self._last = await self._front.click(click, first=first, **do)
@@ -116,7 +120,7 @@ class TestKeyboard:
     pytestmark = KERNEL
 
     async def test_typed_lines_keep_every_promise(self, tmp_path):
-        check(await tried(tmp_path, "TYPED", "TypedRoute", typed=True), TYPED)
+        check(await tried(tmp_path, "TYPED", "lambda: TypedRoute(from_front_end(get_ipython()))", typed=True), TYPED)
 
 
 async def test_the_policy_keeps_every_promise():

@@ -1,4 +1,4 @@
-"""The hosts that stand before or in the place of another: proposals where no notebook is reached, and what undo records."""
+"""The hosts that stand before or in the place of another: proposals where no notebook is reached, and what undo notes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nbagent.extend.checkpointed import CheckpointedNotebook
 from nbagent.extend.checkpoints import Checkpoint, Head
-from nbagent.extend.recorded import RecordedNotebook
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.jupyter.proposal import ProposalNotebook
 from tests.conformance.notebook_kit import NotebookHost, promise_name, promises
@@ -43,4 +43,4 @@ async def test_a_recorded_notebook_keeps_the_promises_of_the_one_that_it_records
         next(raw for raw in memory.cells_ if raw["id"] == cell_id)["source"] = source
 
     head = Head("run-1", 1.0, "do it", "notebook.ipynb", "first", "kernel")
-    await promise(NotebookHost(RecordedNotebook(memory, Checkpoint(head)), user_edit))
+    await promise(NotebookHost(CheckpointedNotebook(memory, Checkpoint(head)), user_edit))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbagent.core.errors import Interrupted, ToolError
+from nbagent.core.errors import CutOff, Interrupted, ToolError
 from nbagent.core.events import ApprovalAnswered, ApprovalAsked, CallDecided, CallEnded, CallStarted, RunEnded
 from nbagent.core.policy import Mode
 from nbagent.core.ports import Answered, Preview
@@ -279,6 +279,28 @@ async def test_an_interrupt_meant_for_the_call_does_not_end_the_run():
     await pressing
     assert "interrupted this call (not the run)" in ran.result_texts()[0]
     assert rig.ran == ["put a=x"]
+    assert ran.end.reason == "end_turn"
+
+
+async def test_a_call_that_is_cancelled_alone_tells_the_model_what_it_had_done():
+    stop = Stop()
+
+    class Waiting(Notes):
+        def tools(self) -> Toolset:
+            @tool()
+            async def waiting(_call: Call) -> str:
+                """Be cancelled."""
+                asyncio.get_running_loop().call_soon(stop.spare)
+                try:
+                    return await asyncio.Event().wait() or ""
+                except asyncio.CancelledError:
+                    raise CutOff("half") from None
+
+            return Toolset([waiting])
+
+    ran = await play([call("waiting")], "Done.", rig=Waiting(), stop=stop)
+    assert "interrupted this call (not the run)" in ran.result_texts()[0]
+    assert "Output so far:\nhalf" in ran.result_texts()[0]
     assert ran.end.reason == "end_turn"
 
 

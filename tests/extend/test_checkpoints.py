@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nbagent.core.ports import Cell
 from nbagent.extend import checkpoint_files
 from nbagent.extend.bindings import Bindings
-from nbagent.extend.checkpoint_files import RUNS, CheckpointFolder
+from nbagent.extend.checkpoint_files import BROKEN_OFF, RUNS, CheckpointFolder
 from nbagent.extend.checkpoints import (
     FILE_LIMIT,
     OUTPUT_LIMIT,
@@ -28,6 +28,7 @@ from nbagent.extend.checkpoints import (
     outputs_hash,
 )
 from nbagent.extend.seals import Seals
+from tests.support.disk import full_disk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,10 +94,11 @@ def filled(checkpoint: Checkpoint) -> Checkpoint:
 
 def test_a_checkpoint_comes_back_from_disk_as_it_was_written_fact_by_fact(tmp_path: Path) -> None:
     folder, checkpoint = CheckpointFolder(tmp_path), Checkpoint(HEAD)
-    path, store = folder.journal(checkpoint)
+    journal = folder.journal(checkpoint)
+    path = journal.path
     assert not path.exists(), "nothing is written for a run that changes nothing"
     filled(checkpoint)
-    assert not store.problem
+    assert journal.end() == ""
     back = folder.load(path)
     assert back is not None
     assert (back.head, back.cells, back.placed, back.files, back.cannot) == (
@@ -109,7 +111,7 @@ def test_a_checkpoint_comes_back_from_disk_as_it_was_written_fact_by_fact(tmp_pa
 
 def test_a_checkpoint_that_this_person_did_not_write_is_not_there(tmp_path: Path) -> None:
     ours, theirs = Seals(tmp_path / "mine"), Seals(tmp_path / "another's")
-    path, _ = CheckpointFolder(tmp_path, theirs).journal(checkpoint := Checkpoint(HEAD))
+    path = CheckpointFolder(tmp_path, theirs).journal(checkpoint := Checkpoint(HEAD)).path
     filled(checkpoint)
     assert CheckpointFolder(tmp_path, ours).heads() == []
     assert CheckpointFolder(tmp_path, ours).load(path) is None
@@ -118,7 +120,7 @@ def test_a_checkpoint_that_this_person_did_not_write_is_not_there(tmp_path: Path
 
 def test_a_line_that_was_changed_or_put_elsewhere_ends_a_checkpoint(tmp_path: Path) -> None:
     folder, checkpoint = CheckpointFolder(tmp_path), Checkpoint(HEAD)
-    path, _ = folder.journal(checkpoint)
+    path = folder.journal(checkpoint).path
     for name in ("a", "b", "c"):
         checkpoint.set_file(FileChange(f"/w/{name}", name, name.encode(), "hash"))
     lines = path.read_text().splitlines()
@@ -134,7 +136,7 @@ def test_a_line_that_was_changed_or_put_elsewhere_ends_a_checkpoint(tmp_path: Pa
 
 def test_the_old_bytes_of_a_file_are_written_once(tmp_path: Path) -> None:
     folder, checkpoint = CheckpointFolder(tmp_path), Checkpoint(HEAD)
-    path, _ = folder.journal(checkpoint)
+    path = folder.journal(checkpoint).path
     change = FileChange("/w/a", "a", b"x" * 10_000, "hash")
     for number in range(20):
         checkpoint.set_file(replace(change, after=f"hash {number}"))
@@ -146,7 +148,7 @@ def test_the_old_bytes_of_a_file_are_written_once(tmp_path: Path) -> None:
 
 def test_what_was_before_is_written_once(tmp_path: Path) -> None:
     folder, checkpoint = CheckpointFolder(tmp_path), Checkpoint(HEAD)
-    path, _ = folder.journal(checkpoint)
+    path = folder.journal(checkpoint).path
     before = CellState("code", "a", 1, (stream("x" * 10_000),))
     for number in range(50):
         checkpoint.set_cell(CellChange("c", before, Footprint("code", "h", number)), "c")
@@ -156,15 +158,47 @@ def test_what_was_before_is_written_once(tmp_path: Path) -> None:
     assert back.cells["c"].before == before
 
 
-def test_a_line_that_was_cut_off_by_a_crash_loses_only_itself(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_off_by_a_crash_loses_only_itself_and_is_told(tmp_path: Path) -> None:
     folder, checkpoint = CheckpointFolder(tmp_path), Checkpoint(HEAD)
-    path, _ = folder.journal(checkpoint)
+    path = folder.journal(checkpoint).path
     filled(checkpoint)
     text = path.read_text()
     path.write_text(text[: text.rindex("\n", 0, -1) + 10])
     back = folder.load(path)
     assert back is not None
     assert back.files == checkpoint.files
+    assert list(back.cannot) == [BROKEN_OFF]
+
+
+def test_what_a_full_disk_refused_is_told_and_what_came_before_it_is_there(tmp_path: Path) -> None:
+    folder, checkpoint = CheckpointFolder(tmp_path), Checkpoint(HEAD)
+    journal = folder.journal(checkpoint)
+    checkpoint.set_file(FileChange("/w/a", "a", b"a", "hash"))
+    with full_disk(2000):
+        checkpoint.set_file(FileChange("/w/b", "b", b"x" * 4000, "hash"))
+    assert journal.end() == f"{journal.path}: File too large"
+    back = folder.load(journal.path)
+    assert back is not None
+    assert (list(back.files), list(back.cannot)) == (["/w/a"], [BROKEN_OFF])
+    with full_disk(2000):
+        assert folder.rewrite(journal.path, checkpoint).endswith(": File too large")
+    assert list(folder.folder.iterdir()) == [journal.path], "nothing half-written stays behind"
+    assert folder.rewrite(journal.path, checkpoint) == ""
+    back = folder.load(journal.path)
+    assert back is not None
+    assert (back.files, back.cannot) == (checkpoint.files, {})
+
+
+def test_a_folder_that_is_cleared_away_in_the_middle_of_a_run_loses_nothing(tmp_path: Path) -> None:
+    folder, checkpoint = CheckpointFolder(tmp_path), Checkpoint(HEAD)
+    journal = folder.journal(checkpoint)
+    checkpoint.set_file(FileChange("/w/a", "a", b"a", "hash"))
+    journal.path.unlink()
+    checkpoint.set_file(FileChange("/w/b", "b", b"b", "hash"))
+    assert journal.end() == ""
+    back = folder.load(journal.path)
+    assert back is not None
+    assert (back.files, back.cannot) == (checkpoint.files, {})
 
 
 @pytest.mark.parametrize("text", ["", "{}\n", "[]\n", "no json\n", '{"type": "run"}\n', "\ud800\n"])
@@ -178,10 +212,10 @@ def test_a_file_that_is_no_checkpoint_is_left_out(tmp_path: Path, text: str) -> 
 
 def test_rewriting_is_whole_or_not_at_all(tmp_path: Path) -> None:
     folder, checkpoint = CheckpointFolder(tmp_path), Checkpoint(HEAD)
-    path, _ = folder.journal(checkpoint)
+    path = folder.journal(checkpoint).path
     filled(checkpoint)
     undone = replace(HEAD, undone=("cells",), undone_at=2.0)
-    assert folder.rewrite(path, Checkpoint(undone, files=checkpoint.files))
+    assert folder.rewrite(path, Checkpoint(undone, files=checkpoint.files)) == ""
     back = folder.load(path)
     assert back is not None
     assert (back.head, back.cells, back.files) == (undone, {}, checkpoint.files)
@@ -203,12 +237,13 @@ def test_only_so_many_checkpoints_are_kept_and_the_newest_in_any_case(tmp_path: 
 def test_a_folder_that_cannot_be_written_is_told_and_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / ".nbagent").write_text("a file in the way")
     folder, checkpoint = CheckpointFolder(tmp_path), Checkpoint(HEAD)
-    path, store = folder.journal(checkpoint)
+    journal = folder.journal(checkpoint)
+    path = journal.path
     filled(checkpoint)
-    assert store.problem
+    assert journal.end() == f"{path}: Not a directory"
     assert folder.heads() == []
     assert folder.load(path) is None
-    assert not folder.rewrite(path, checkpoint)
+    assert folder.rewrite(path, checkpoint).endswith(": Not a directory")
     assert folder.remove(path) == 0
 
 
@@ -235,12 +270,12 @@ def test_names_are_put_back_and_the_way_back_leads_to_where_they_were() -> None:
     space.update(df=new, added=2)
     del space["gone"]
     names = Bindings.between(before, space)
-    reverse, told = names.put_back(space)
+    reverse, told = names.restore(space)
     assert space == before
     assert (told.names, told.removed, told.kept) == (("df", "gone"), ("added",), ())
-    again, told = reverse.put_back(space)
+    again, told = reverse.restore(space)
     assert space == {"df": new, "same": 5, "added": 2}
-    again.put_back(space)
+    again.restore(space)
     assert space == before
 
 
@@ -260,7 +295,7 @@ def test_a_name_that_the_person_has_set_since_stays_theirs(left: object, theirs:
     space: dict[str, Any] = {"x": left}
     names = Bindings.between({"x": "old"}, space)
     space["x"] = theirs
-    _, told = names.put_back(space)
+    _, told = names.restore(space)
     assert space["x"] is theirs
     assert told.kept == ("x",)
 
@@ -268,7 +303,7 @@ def test_a_name_that_the_person_has_set_since_stays_theirs(left: object, theirs:
 def test_a_name_that_the_person_deleted_since_stays_deleted() -> None:
     names = Bindings.between({"x": "old"}, {"x": "new"})
     space: dict[str, Any] = {}
-    assert names.put_back(space)[1].kept == ("x",)
+    assert names.restore(space)[1].kept == ("x",)
     assert space == {}
 
 
@@ -292,7 +327,7 @@ def test_what_a_run_left_can_be_freed_and_only_what_it_replaced_is_kept() -> Non
 )
 def test_any_change_of_names_is_taken_back(before: dict[str, int], after: dict[str, int]) -> None:
     space: dict[str, Any] = dict(after)
-    reverse, _ = Bindings.between(before, after).put_back(space)
+    reverse, _ = Bindings.between(before, after).restore(space)
     assert space == before
-    reverse.put_back(space)
+    reverse.restore(space)
     assert space == after

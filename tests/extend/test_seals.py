@@ -13,7 +13,7 @@ def test_a_seal_holds_for_the_same_data_in_a_later_process_and_for_nothing_else(
     assert Seals(tmp_path).holds(b"an answer", made)
     assert not Seals(tmp_path).holds(b"another answer", made)
     assert not Seals(tmp_path / "other").holds(b"an answer", made)
-    for nonsense in (None, "", 7, made[:-1]):
+    for nonsense in (None, "", 7, made[:-1], "é" * 64):
         assert not Seals(tmp_path).holds(b"an answer", nonsense)
 
 
@@ -46,3 +46,13 @@ def test_a_damaged_key_or_a_folder_that_cannot_be_written_seals_for_this_process
     assert not Seals(tmp_path).holds(b"x", seals.seal(b"x"))
     blocked = Seals(tmp_path / KEY / "below")
     assert blocked.holds(b"x", blocked.seal(b"x"))
+
+
+def test_on_a_disk_without_hard_links_the_key_is_kept_too(tmp_path, monkeypatch):
+    def no_links(*_: object) -> None:
+        raise PermissionError("operation not permitted")
+
+    monkeypatch.setattr("os.link", no_links)
+    made = Seals(tmp_path).seal(b"x")
+    assert Seals(tmp_path).holds(b"x", made)
+    assert [path.name for path in tmp_path.iterdir()] == [KEY]

@@ -6,6 +6,7 @@ import json
 import stat
 
 from nbagent.extend.sessions import FOLDER, JsonlStore, new_session_id
+from tests.support.disk import full_disk
 
 
 def test_each_record_is_one_line_of_json_readable_by_its_owner_only(tmp_path):
@@ -22,7 +23,18 @@ def test_a_folder_that_can_not_be_written_is_said_and_does_not_stop_a_run(tmp_pa
     store = JsonlStore(tmp_path / FOLDER / "s.jsonl")
     store.append({"type": "message"})
     store.append({"type": "message"})
-    assert "lives in memory only" in store.problem
+    assert store.problem == f"{store.path}: Not a directory"
+
+
+def test_a_record_is_whole_or_not_there_when_the_disk_is_full(tmp_path):
+    store = JsonlStore(tmp_path / FOLDER / "s.jsonl")
+    store.append({"type": "message"})
+    with full_disk(1000):
+        store.append({"type": "message", "text": "x" * 2000})
+    store.append({"type": "message"})
+    assert store.problem == f"{store.path}: File too large"
+    [line] = store.path.read_text().splitlines()
+    assert json.loads(line)["type"] == "message"
 
 
 def test_links_in_a_foreign_folder_lead_nowhere(tmp_path):

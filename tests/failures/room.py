@@ -106,7 +106,7 @@ class Room:
         self._env = {k: v for k, v in {**os.environ, **given}.items() if v is not None and k != "MPLBACKEND"}
         self.folder, self.server = folder, server
         self.page = Page(
-            new_notebook(), path=str(folder / "room.ipynb"), interactive=interactive, timeout=60, allow_errors=True,
+            new_notebook(), path=str(folder / "room.ipynb"), interactive=interactive, timeout=110, allow_errors=True,
             resources={"metadata": {"path": str(folder)}},
         )  # fmt: skip
         self._stack = AsyncExitStack()
@@ -120,7 +120,7 @@ class Room:
     async def __aexit__(self, *failure: object) -> None:
         await self._stack.__aexit__(*failure)
 
-    async def cell(self, source: str, *replies: Any, within: float = 30) -> Shown:
+    async def cell(self, source: str, *replies: Any, within: float = 90) -> Shown:
         """Run a cell at the end of the notebook to its end; the model answers with `replies`."""
         self.server.push(*replies)
         node = new_code_cell(source)

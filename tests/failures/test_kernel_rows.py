@@ -214,19 +214,19 @@ print('started')
 async def test_a_thread_that_outlives_its_cell_prints_into_no_other_cell_of_the_agents(tmp_path):
     """Rows 39 and 49: what prints late is in no result, no record and no cell that the agent adds afterwards."""
     with MessagesServer() as server:
-        async with Room(tmp_path, server, NBAGENT_CELL_TIMEOUT="1", **ALLOW) as room:
+        async with Room(tmp_path, server, NBAGENT_CELL_TIMEOUT="5", **ALLOW) as room:
             shown = await room.cell(
                 "%%agent\ngo",
                 calls("add_cell", source=LATER),
-                calls("add_cell", source="go.set(); done.wait(10); print('waited')"),
+                calls("add_cell", source="go.set(); assert done.wait(10); print('waited')"),
                 calls("run_python", code="print('looked')"),
-                calls("add_cell", source="import time\nfor n in range(50):\n    print(n)\n    time.sleep(0.1)"),
+                calls("add_cell", source="import time\nfor n in range(10_000):\n    print(n)\n    time.sleep(0.1)"),
                 "Four steps.",
             )
             shown.says("Four steps.")
             started, waited, looked, stopped = room.results()
             assert "started" in started and "waited" in waited and looked == "looked"
-            assert "0\n1\n2" in stopped and "time limit is 1 s" in stopped
+            assert "0\n1\n2" in stopped and "time limit is 5 s" in stopped
             outputs = [cell["outputs"] for cell in room.page.document.cells[-3:]]
             assert "from the thread" not in json.dumps([outputs[1:], room.results()])
             last = json.dumps(outputs[-1])
@@ -237,13 +237,35 @@ async def test_a_thread_that_outlives_its_cell_prints_into_no_other_cell_of_the_
         server.assert_clean()
 
 
+HELPERS = """
+def helper(line): return get_ipython().magics_manager.magics["line"]["agent"](line)
+def as_cell(): return get_ipython().run_cell("helper('status')").raise_error()
+def cell_with_magic(): return get_ipython().run_cell("get_ipython().run_line_magic('agent', 'mode bypass')").raise_error()
+"""
 NESTED = [
     "get_ipython().run_cell_magic('agent', '', 'hi')",
     "get_ipython().run_line_magic('agent', 'status')",
     "ip = get_ipython()\nr = await ip.run_cell_async('%%agent\\nhi', transformed_cell=ip.transform_cell('%%agent\\nhi'))\nr.raise_error()",
     "x = 1\n%agent status",
     "def again(): return get_ipython().magics_manager.magics['cell']['agent']('', 'hi')\nawait again()",
+    "import contextvars\nprint(contextvars.Context().run(helper, 'status'))",
+    "import contextvars\nprint(contextvars.Context().run(as_cell))",
+    "import asyncio, contextvars\nasync def look(): return helper('status')\nprint(await asyncio.get_running_loop().create_task(look(), context=contextvars.Context()))",
 ]
+AFTERWARDS = """
+import asyncio, contextvars
+said, loop = [], asyncio.get_running_loop()
+def attempt(act):
+    try:
+        said.append(act())
+    except BaseException as error:
+        said.append(str(error))
+def later():
+    attempt(lambda: helper("mode bypass"))
+    attempt(as_cell)
+    attempt(cell_with_magic)
+loop.call_later(0.2, later, context=contextvars.Context());
+"""
 
 
 @pytest.mark.kernel
@@ -252,12 +274,13 @@ async def test_code_of_the_agents_never_starts_an_agent(tmp_path):
     """Row 69: whatever way it takes; and only one request is made for each reply."""
     with MessagesServer() as server:
         async with Room(tmp_path, server, **ALLOW) as room:
+            await room.cell(HELPERS)
             steps = [
                 calls(tool, **{key: code})
                 for code in NESTED
                 for tool, key in (("run_python", "code"), ("add_cell", "source"))
             ]
-            shown = await room.cell("%%agent --max-turns 20\ngo", *steps, "None of it.")
+            shown = await room.cell("%%agent --max-turns 20\ngo", *steps, "None of it.", within=90)
             shown.says("None of it.")
             assert len(server.requests) == len(steps) + 1
             refused = (
@@ -266,6 +289,12 @@ async def test_code_of_the_agents_never_starts_an_agent(tmp_path):
             )  # by the magic itself, or by the look at the code before
             assert all(any(why in text for why in refused) for text in room.results()), room.results()
             assert len(room.results()) == len(steps)
+            assert all("for people" in text for text in room.results()[-6:]), "the look can't see what helpers do"
+            await room.cell("%%agent --new\ngo", calls("add_cell", source=AFTERWARDS), "It comes later.")
+            await room.cell("import asyncio\nwhile len(said) < 3: await asyncio.sleep(0.05)")
+            assert str(await room.value("said")).count("for people") == 3
+            (await room.cell("%agent mode")).says("default")
+            (await room.cell("%agent status")).says("running  no")
             await room.still_works()
         server.assert_clean()
 

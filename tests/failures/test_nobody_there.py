@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import nbformat
@@ -46,11 +45,9 @@ async def test_plain_nbclient_without_our_page_ends_with_the_denial_in_the_recor
         calls("run_python", code="open('made', 'w')"), calls("ask_user", question="Which?"), "I was not allowed to."
     )
     nb = notebook("%%agent\ngo", "print('after', _.stop_reason)")
-    begin = time.monotonic()
     await NotebookClient(nb, timeout=60, resources={"metadata": {"path": str(tmp_path)}}).async_execute(
         env=environment(server)
     )
-    assert time.monotonic() - begin < 30
     assert "I was not allowed to." in record(nb.cells[1])
     blocks = [block for message in server.requests[-1].body["messages"] for block in message["content"]]
     results = [block["content"][0]["text"] for block in blocks if block["type"] == "tool_result"]

@@ -175,7 +175,7 @@ async def test_the_output_of_an_edited_cell_is_marked_as_old_until_the_cell_runs
     assert first["data"]["text/plain"] == "Outputs from before the last edit"
     assert old["data"]["text/plain"] == "42 rows"
     assert "stale" in await desk.call.text("read_cell", cell="load")
-    assert desk.closing() == "Edited but not run since: In[3]."
+    assert desk.closing() == "Not run since it was edited: In[3]."
     await desk.call("run_cell", cell="load")
     assert [o["output_type"] for o in desk.raw("load")["outputs"]] == ["stream"]
     assert "stale" not in await desk.call.text("read_cell", cell="load")

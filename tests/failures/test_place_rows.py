@@ -11,6 +11,7 @@ from tests.bridge.pages import Page, document
 from tests.failures.room import Room
 from tests.places.front_end import FrontEnd, front_end, kernel
 from tests.support.messages_server import MessagesServer, Reply, call, calls
+from tests.support.turns import wait_until
 
 pytestmark = pytest.mark.timeout(120)
 IN_KERNEL = pytest.mark.kernel
@@ -94,14 +95,13 @@ async def test_with_nest_asyncio_applied_runs_are_approved_stopped_and_go_on(tmp
             assert not (await front.cell("import nest_asyncio\nnest_asyncio.apply()")).error
             server.push(
                 calls("run_python", code="import asyncio\nprint(asyncio.run(asyncio.sleep(0, 7)))"),
-                Reply([call("run_python", code="while True: pass")]),
+                Reply([call("run_python", code="open('begun', 'w').close()\nwhile True: pass")]),
             )
             running = asyncio.create_task(front.cell("%%agent\ngo"))
             await front.click("Approve")
-            await asyncio.to_thread(server.wait_for_requests, 2, 25)
-            looping = asyncio.create_task(front.sees("'running'"))
+            await asyncio.to_thread(server.wait_for_requests, 2, 60)
             await front.click("Approve")
-            await looping
+            await asyncio.to_thread(wait_until, (tmp_path / "begun").exists)
             await front.manager.interrupt_kernel()
             assert "Stopped by you." in (await running).text
             server.push("I am here.")

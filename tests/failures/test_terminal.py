@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pty
 import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +15,7 @@ import pytest
 from tests.core.rig import check_transcript
 from tests.failures.room import NOT_FOR_PEOPLE, transcripts
 from tests.support.messages_server import MessagesServer, Reply, Silence, calls
+from tests.support.turns import wait_until
 
 pytestmark = pytest.mark.kernel
 
@@ -56,7 +55,7 @@ class Terminal:
             if not data:
                 return
 
-    def until(self, part: str, timeout: float = 30) -> None:
+    def until(self, part: str, timeout: float = 60) -> None:
         with self._changed:
             assert self._changed.wait_for(lambda: part in self.text, timeout), f"no {part!r} in:\n{self.text}"
 
@@ -66,7 +65,7 @@ class Terminal:
     def interrupt(self) -> None:
         os.kill(self.process.pid, signal.SIGINT)
 
-    def end(self, timeout: float = 20, *, shows_errors_of_code: bool = False) -> int:
+    def end(self, timeout: float = 60, *, shows_errors_of_code: bool = False) -> int:
         code = self.process.wait(timeout)
         self._thread.join(5)
         os.close(self._master)
@@ -85,11 +84,9 @@ def server():
 def test_an_interrupt_of_a_silent_stream_ends_ask_with_a_sentence(tmp_path, server):
     server.push(Silence())
     terminal = Terminal(tmp_path, server, "-m", "nbagent", "ask", "hello")
-    server.wait_for_requests(1, 30)
-    begin = time.monotonic()
+    server.wait_for_requests(1, 60)
     terminal.interrupt()
-    terminal.until("Stopped by you.")
-    assert time.monotonic() - begin < 1
+    terminal.until("Stopped by you.", 20)
     assert terminal.end() == 1
 
 
@@ -97,23 +94,29 @@ def test_an_interrupt_at_the_question_ends_ask_and_nothing_runs(tmp_path, server
     server.push(calls("shell", command="touch made"))
     terminal = Terminal(tmp_path, server, "-m", "nbagent", "ask", "hello")
     terminal.until("y = yes")
-    for _ in range(
-        5
-    ):  # CPython hears no signal between drawing the prompt and waiting for keys: a person presses again
-        terminal.interrupt()
-        with contextlib.suppress(AssertionError):
-            terminal.until("Stopped by you.", 3)
-            break
+    terminal.interrupt()
     terminal.until("Stopped by you.")
     assert terminal.end() == 1
     assert not (tmp_path / "made").exists()
 
 
+def test_the_time_limit_holds_while_a_question_is_open_on_a_terminal(tmp_path, server):
+    server.push(calls("shell", command="touch made"))
+    terminal = Terminal(tmp_path, server, "-m", "nbagent", "ask", "--timeout", "20", "hello")
+    terminal.until("y = yes")
+    terminal.until("time limit")
+    assert terminal.end() == 1
+    assert not (tmp_path / "made").exists()
+
+
 def test_an_interrupt_of_code_ends_the_run(tmp_path, server):
-    server.push(calls("run_python", code="print('now'); import time\nwhile True: time.sleep(0.01)"))
+    server.push(
+        calls("run_python", code="print('now'); open('begun', 'w').close(); import time\nwhile True: time.sleep(0.01)")
+    )
     terminal = Terminal(tmp_path, server, "-m", "nbagent", "ask", "--mode", "bypass", "hello")
     terminal.until("run_python")
     terminal.until("look: print('now')")
+    wait_until((tmp_path / "begun").exists)
     terminal.interrupt()
     terminal.until("Stopped by you.")
     assert terminal.end() == 1
@@ -134,7 +137,7 @@ def test_after_an_interrupt_the_next_cell_of_a_terminal_ipython_works(tmp_path, 
     """Row 38: the first run is over, so the second is not refused and nothing of the first goes on."""
     server.push(Reply("a word, then silence", hang_after=4))
     terminal = Terminal(tmp_path, server, "-c", SHELL)
-    server.wait_for_requests(1, 30)
+    server.wait_for_requests(1, 60)
     terminal.until("a word")
     terminal.interrupt()
     terminal.until("Stopped by you.")
@@ -158,9 +161,10 @@ def test_a_time_limit_of_code_on_a_terminal_stops_the_code_not_the_run(tmp_path,
 
 
 def test_an_interrupted_command_is_answered_in_the_transcript(tmp_path, server):
-    server.push(calls("shell", command="sleep 30"))
+    server.push(calls("shell", command="touch begun; sleep 60"))
     terminal = Terminal(tmp_path, server, "-m", "nbagent", "ask", "--mode", "bypass", "hello")
-    terminal.until("$ sleep 30")
+    terminal.until("$ touch begun; sleep 60")
+    wait_until((tmp_path / "begun").exists)
     terminal.interrupt()
     assert terminal.end() == 1
     (messages,) = transcripts(tmp_path)

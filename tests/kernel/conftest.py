@@ -17,11 +17,11 @@ import asyncio, json, threading, time
 from nbagent.jupyter.kernel import ShellKernel
 kernel_under_test = ShellKernel(get_ipython())
 shown = []
-async def agent(code, timeout=10, emit=shown.append):
+async def agent(code, timeout=60, emit=shown.append):
     global ran
     shown.clear()
     ran = await kernel_under_test.run(code, emit=emit, timeout=timeout)
-async def look(code, timeout=10):
+async def look(code, timeout=60):
     global ran
     ran = await kernel_under_test.scratch(code, timeout=timeout)
 """
@@ -65,7 +65,7 @@ class RealKernel:
             if kind in {"stream", "error", "display_data", "execute_result", "update_display_data", "clear_output"}:
                 reply.outputs.append({"type": kind, **message["content"]})
         while True:  # answers to the questions of the start may still be there
-            message = self.client.get_shell_msg(timeout=10)
+            message = self.client.get_shell_msg(timeout=30)
             if message["parent_header"].get("msg_id") == msg_id:
                 reply.content = message["content"]
                 return reply
@@ -80,7 +80,7 @@ class RealKernel:
     def run(self, code: str, timeout: float = 30) -> Reply:
         return self.finish(self.start(code), timeout)
 
-    def agent(self, code: str, limit: float | None = 10) -> dict[str, Any]:
+    def agent(self, code: str, limit: float | None = 60) -> dict[str, Any]:
         """Run `code` as the agent does, inside an awaited cell; return the Ran and what was emitted.
 
         `leaked` is what the agent's own cell showed.
@@ -88,8 +88,8 @@ class RealKernel:
         reply = self.run(f"await agent({code!r}, {limit!r})", timeout=(limit or 0) + 30)
         return {**self.ran(), "leaked": reply.outputs}
 
-    def look(self, code: str, limit: float | None = 10) -> dict[str, Any]:
-        reply = self.run(f"await look({code!r}, {limit!r})")
+    def look(self, code: str, limit: float | None = 60) -> dict[str, Any]:
+        reply = self.run(f"await look({code!r}, {limit!r})", timeout=(limit or 0) + 30)
         return {**self.ran(), "leaked": reply.outputs}
 
     def ran(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def test_a_cell_is_timed_by_its_id_and_code_without_one_is_not(shell: Interactiv
     shell.run_cell(BUSY, cell_id="slow")
     shell.run_cell("1/0", cell_id="failed")
     shell.run_cell("x = 1")
-    assert 0.05 <= (last(timer, "slow") or 0) < 5
+    assert 0.05 <= (last(timer, "slow") or 0) < 60
     assert last(timer, "failed") is not None
     assert last(timer, "other") is None
 

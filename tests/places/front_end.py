@@ -70,8 +70,11 @@ class FrontEnd:
         """Told of each line that a cell prints."""
         self.subshell: str | None = None
         """The subshell that comm messages go to, as JupyterLab sends them on 7.0 to 7.3; None: the main shell."""
+        self.hellos = 0
+        """How often a cell asked who is there."""
         self._faces: dict[str, str] = {}
         self._armed: list[str] = []
+        self._rested: set[str] = set()
         self._timeline = ""
         self._card = 0
         self._heard = asyncio.Event()
@@ -84,7 +87,7 @@ class FrontEnd:
 
     async def __aenter__(self) -> Self:
         self.client.start_channels()
-        await self.client.wait_for_ready(timeout=30)
+        await self.client.wait_for_ready(timeout=60)
         channels = (self._iopub, self._shell, self._stdin, self._control)
         self._tasks = [asyncio.create_task(channel()) for channel in channels]
         return self
@@ -98,7 +101,7 @@ class FrontEnd:
 
     # ── what a person does ──────────────────────────────────────────────────────────────────────────────────────────
 
-    async def cell(self, source: str, *, within: float = 40, cell_id: str = "", subshell: str | None = None) -> Cell:
+    async def cell(self, source: str, *, within: float = 90, cell_id: str = "", subshell: str | None = None) -> Cell:
         """Run a cell to its end. `cell_id` is what JupyterLab and Notebook send with it, no other front end does."""
         content = {"code": source, "silent": False, "store_history": True, "user_expressions": {},
                    "allow_stdin": self.typed is not None, "stop_on_error": True}  # fmt: skip
@@ -116,7 +119,7 @@ class FrontEnd:
         """The repr of an expression, asked without a cell."""
         content = {"code": "", "silent": True, "store_history": False, "allow_stdin": False,
                    "user_expressions": {"v": expression}}  # fmt: skip
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(60):
             reply = await self._ask(self.client.shell_channel, self.client.session.msg("execute_request", content))
         said = reply["user_expressions"]["v"]
         assert said["status"] == "ok", said
@@ -137,6 +140,7 @@ class FrontEnd:
 
     def press(self, button: str) -> None:
         """Send a click on a button, whether it is there or not."""
+        self._rested.clear()
         self.send(button, {"method": "custom", "content": {"event": "click"}})
 
     async def button(self, face: str, *, first: bool = False) -> str:
@@ -149,17 +153,20 @@ class FrontEnd:
         return [button for button, known in self._faces.items() if known == face][-1]
 
     async def rests(self, face: str) -> None:
-        """Return when no button of that face takes a click: a card that changes under the hand takes none for a moment."""
-        await self.until(lambda: not any(self._faces[button] == face for button in self._armed))
+        """Return when a button of that face took no click since the last one: a card that changes takes none for a moment.
 
-    async def until(self, holds: Callable[[], bool], within: float = 30) -> None:
+        It may take one again by now: the moment can pass unseen on a busy machine.
+        """
+        await self.until(lambda: face in self._rested)
+
+    async def until(self, holds: Callable[[], bool], within: float = 60) -> None:
         """Return when `holds` does, looked at after each message from the kernel."""
         async with asyncio.timeout(within):
             while not holds():
                 await self._heard.wait()
                 self._heard.clear()
 
-    async def sees(self, part: str, within: float = 30) -> None:
+    async def sees(self, part: str, within: float = 60) -> None:
         """Return when a message with `part` comes from the kernel."""
         there = asyncio.Event()
         self._seen.append((part, there))
@@ -168,7 +175,7 @@ class FrontEnd:
 
     async def info(self) -> Json:
         """What the kernel says of itself."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             return await self._ask(self.client.shell_channel, self.client.session.msg("kernel_info_request", {}))
 
     async def open_subshell(self) -> str:
@@ -177,7 +184,7 @@ class FrontEnd:
 
     async def control(self, kind: str, **content: Any) -> Json:
         """Send a request on the control channel and return the reply."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             return await self._ask(self.client.control_channel, self.client.session.msg(kind, content))
 
     def send(self, comm: str, data: Json) -> None:
@@ -229,7 +236,8 @@ class FrontEnd:
                 self.on_input()
             else:
                 await self.until(lambda: bool(self.typed))
-                self.client.input(self.typed.pop(0))
+                line = {"value": self.typed.pop(0)}
+                self.client.stdin_channel.send(self.client.session.msg("input_reply", line, parent=request))
 
     async def _iopub(self) -> None:
         while True:
@@ -273,9 +281,12 @@ class FrontEnd:
                 disabled = state.get("disabled", kind == "comm_close" or None)
                 if disabled is not None and button in self._armed:
                     self._armed.remove(button)
+                if disabled:
+                    self._rested.add(self._faces[button])
                 if disabled is False:
                     self._armed.append(button)
             case "comm_msg" if content["comm_id"] in self._bridges and content["data"].get("method") == "custom":
+                self.hellos += content["data"]["content"].get("op") == "hello"
                 for page in self.pages:
                     if (said := page.answer(content["data"]["content"])) is not None:
                         self.send(content["comm_id"], {"method": "custom", "content": said})

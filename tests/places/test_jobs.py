@@ -120,6 +120,10 @@ def test_papermill_and_nbconvert_finish_and_the_policy_decides(tmp_path, by):
         nbformat.validate(out)
         [record] = out.cells[1].outputs
         assert "It is 42; I could not add the cell." in record["data"]["text/markdown"]
+        assert "`nbagent run … --allow add_cell`" in record["data"]["text/plain"], (
+            "advice that can be followed without this kernel"
+        )
+        assert "by the person" not in str(results(server)), "nobody was there"
         assert "application/vnd.jupyter.widget-view+json" not in record["data"]
         assert out.cells[2].outputs[0].text == "after end_turn\n"
         server.assert_clean()

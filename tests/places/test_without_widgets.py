@@ -47,6 +47,11 @@ async def test_a_person_reads_text_and_types_their_answers_and_nothing_looks_ali
                 assert part in cell.text, cell.text
             assert "Looking for the page" not in cell.text, "what stood there before the answer is gone"
             assert (await console.cell("1 + 1")).text == "2"
+            asked = console.hellos
+            assert asked, "it was looked for"
+            server.push("It is **42** still.")
+            assert "still" in (await console.cell("%%agent\nand now?")).text
+            assert console.hellos == asked + 1, "that no page answers is known by now: only the first cell waits"
         server.assert_clean()
 
 
@@ -105,4 +110,20 @@ async def test_an_interrupt_while_the_person_is_asked_ends_the_run_and_leaves_no
             server.push(calls("run_python", code="6 * 7"), "It is 42.")
             assert "It is 42." in (await console.cell("%%agent\nand now")).text
             assert "42" in results(server)[-1]
+        server.assert_clean()
+
+
+async def test_the_time_limit_of_a_run_holds_while_a_typed_question_is_open(tmp_path):
+    """A line typed afterwards, into the box that still stands there, answers nothing that is asked later."""
+    with MessagesServer() as server:
+        async with front_end(tmp_path, server, typed=[]) as console:
+            server.push("I am here.")
+            await console.cell("%%agent\nhello")  # the first run of a kernel imports much
+            server.push(calls("run_python", code="ran = 1"))
+            cell = await console.cell("%%agent --timeout 10\ngo")
+            assert "time limit" in cell.text and len(cell.asked) == 1, cell.text
+            console.typed = ["y", "n"]
+            server.push(calls("run_python", code="ran = 2"))
+            await console.cell("%%agent\nand now")
+            assert await console.value("'ran' in globals()") == "False"
         server.assert_clean()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +23,15 @@ async def until(holds: Callable[[], object], within: float = 10) -> None:
     async with asyncio.timeout(within):
         while not holds():
             await turns()
+
+
+def wait_until(holds: Callable[[], object], within: float = 60) -> None:
+    """Block until `holds` does, where what is waited for is another process; TimeoutError after `within` seconds."""
+    pause, end = threading.Event(), time.monotonic() + within
+    while not holds():
+        if time.monotonic() > end:
+            raise TimeoutError(f"it did not hold within {within:g} s")
+        pause.wait(0.02)
 
 
 async def at_once(value: Any) -> Any:

@@ -30,6 +30,7 @@ class EchoKernel:
         self.ran.append(code)
         answer = self.answers.get(code, "ok")
         if isinstance(answer, asyncio.Event):
+            emit(stream("half\n"))
             answer.set()
             await asyncio.Event().wait()
         if answer == "interrupt":

@@ -62,7 +62,7 @@ async def test_edits_of_one_reply_are_asked_in_one_card_and_those_left_out_are_n
     assert [a.editable for a in person.asked] == [True, True, True, False]
     assert "leave the title" in ran.result_texts()[2]
     assert ran.of(RunEnded)[0].checked == (
-        "Ran before the last edit: In[1]. Edited but not run since: cell load. Deleted: cell end. "
+        "Ran before the last edit: In[1]. Not run since it was edited: `df = load('b')`. Deleted: `df`. "
         "Not verified from a clean kernel."
     )
 

@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 from nbagent.core.ports import Ran
-from nbagent.tools.inputs import Inputs, NotingKernel, differences, watched, weak
+from nbagent.tools.inputs import Inputs, matching
+from nbagent.tools.lookup import Lookup
+from nbagent.tools.noting import NotingKernel, watched
 from nbagent.tools.opens import heard
 from nbagent.tools.reads import reads
 from nbagent.tools.variables import tools as variable_tools
@@ -102,6 +104,10 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+async def differences(kept: dict, namespace: dict, root: Path) -> list[str]:
+    return await Lookup(namespace, root).differences(kept)
+
+
 def take(space: Space, root: Path, **options: object) -> Inputs:
     return Inputs(space.namespace, root, **options)
 
@@ -115,9 +121,9 @@ async def test_a_variable_is_taken_as_it_was_before_its_first_use(here):
     await kernel.scratch("df.head()", timeout=None)
     kept = inputs.to_json()
     assert list(kept["names"]) == ["df"] and kept["names"]["df"]["facets"] == {"rows": 3, "columns": 1}
-    assert differences(kept, {"df": pd.DataFrame({"a": [1, 2, 3]})}, here) == []
-    assert differences(kept, {"df": pd.DataFrame({"a": [1]})}, here) == ["df changed: 3 rows then, 1 now"]
-    assert differences(kept, {}, here) == ["df does not exist now"]
+    assert await differences(kept, {"df": pd.DataFrame({"a": [1, 2, 3]})}, here) == []
+    assert await differences(kept, {"df": pd.DataFrame({"a": [1]})}, here) == ["df changed: 3 rows then, 1 now"]
+    assert await differences(kept, {}, here) == ["df does not exist now"]
 
 
 async def test_what_the_run_bound_itself_is_no_input_but_what_it_only_looked_at_is(here):
@@ -153,14 +159,14 @@ async def test_a_name_whose_binding_did_not_happen_is_an_input_when_it_is_read(h
     assert list(inputs.names) == ["x"]
 
 
-def test_a_function_brings_the_variables_that_it_uses(here):
+async def test_a_function_brings_the_variables_that_it_uses(here):
     space: dict[str, object] = {"__name__": "__main__", "RATE": 2, "unused": 3}
     exec("def tax(x):\n    return helper(x)\ndef helper(x):\n    return [x * RATE for _ in x]", space)
     inputs = Inputs(lambda: space, here)
     inputs.code("tax(1)")
     assert set(inputs.names) == {"tax", "helper", "RATE"}
     space["RATE"] = 3
-    assert differences(inputs.to_json(), space, here) == ["RATE changed: 2 then, 3 now"]
+    assert await differences(inputs.to_json(), space, here) == ["RATE changed: 2 then, 3 now"]
 
 
 def test_two_thousand_variables_cost_nothing_unless_they_are_read(here):
@@ -178,19 +184,13 @@ async def test_a_listing_counts_by_what_it_told_and_an_inspected_variable_whole(
     kept = inputs.to_json()
     assert set(kept["listed"]) == {"df", "quiet"}
     grown = {**space.names, "df": pd.DataFrame({"a": [1, 2, 3]})}
-    assert differences(kept, grown, here) == ["df changed: 2 rows then, 3 now"]
-    assert differences(kept, {**space.names, "df": pd.DataFrame({"a": [8, 9]}), "n": 6}, here) == []
+    assert await differences(kept, grown, here) == ["df changed: 2 rows then, 3 now"]
+    assert await differences(kept, {**space.names, "df": pd.DataFrame({"a": [8, 9]}), "n": 6}, here) == []
     inspect = watched(variable_tools(space)[1], inputs)
     await inspect.function(None, name="df")
-    assert differences(inputs.to_json(), {**space.names, "df": pd.DataFrame({"a": [8, 9]})}, here) == [
+    assert await differences(inputs.to_json(), {**space.names, "df": pd.DataFrame({"a": [8, 9]})}, here) == [
         "df changed: other values than then"
     ]
-
-
-def test_what_was_compared_in_part_only_is_told(here):
-    inputs = take(Space(model=object()), here)
-    inputs.name("model")
-    assert weak(inputs.to_json()) == ["model: only its type was compared"]
 
 
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,13 +215,13 @@ async def test_a_file_that_code_opens_is_taken_with_its_content_before_it_is_ove
     kept = await ran(take(Space(), here), clean)
     assert list(kept["files"]) == ["a.csv"]  # what the run made itself is no input
     (here / "a.csv").write_text("x\n1\n")
-    assert differences(kept, {}, here) == []
+    assert await differences(kept, {}, here) == []
     (here / "a.csv").write_text("x\n2\n")
-    assert differences(kept, {}, here) == ["a.csv changed"]
+    assert await differences(kept, {}, here) == ["a.csv changed"]
     (here / "a.csv").write_text("x\n1\n2\n")
-    assert differences(kept, {}, here) == ["a.csv changed: 4 bytes then, 6 now"]
+    assert await differences(kept, {}, here) == ["a.csv changed: 4 bytes then, 6 now"]
     (here / "a.csv").unlink()
-    assert differences(kept, {}, here) == ["a.csv is gone"]
+    assert await differences(kept, {}, here) == ["a.csv is gone"]
 
 
 async def test_only_the_persons_files_count(here, tmp_path_factory):
@@ -272,12 +272,12 @@ async def test_a_new_file_in_a_folder_that_was_listed_is_a_change(here, act):
     (here / "data").mkdir()
     (here / "data" / "may.csv").write_text("1")
     kept = await ran(take(Space(), here), act)
-    assert differences(kept, {}, here) == []
+    assert await differences(kept, {}, here) == []
     (here / "data" / "june.csv").write_text("1")
-    assert differences(kept, {}, here) == ["data/june.csv is new"]
+    assert await differences(kept, {}, here) == ["data/june.csv is new"]
     (here / "data" / "june.csv").rename(here / "elsewhere.csv")
     (here / "data" / "may.csv").unlink()
-    assert differences(kept, {}, here) == ["data/may.csv is gone"]
+    assert await differences(kept, {}, here) == ["data/may.csv is gone"]
 
 
 async def test_a_file_that_the_run_made_is_no_change_of_the_folder(here):
@@ -286,7 +286,7 @@ async def test_a_file_that_the_run_made_is_no_change_of_the_folder(here):
         Path("plot.png").write_bytes(b"x")
 
     kept = await ran(take(Space(), here), act)
-    assert differences(kept, {}, here) == []
+    assert await differences(kept, {}, here) == []
 
 
 async def test_a_text_in_the_code_that_names_a_file_counts_since_some_readers_are_not_heard(here):
@@ -301,7 +301,7 @@ async def test_a_text_in_the_code_that_names_a_file_counts_since_some_readers_ar
     assert "t.parquet" in kept["files"]
     (here / "parts" / "day=2").mkdir()
     (here / "parts" / "day=2" / "b.parquet").write_text("1")
-    assert any("day=2" in text for text in differences(kept, {}, here))
+    assert any("day=2" in text for text in await differences(kept, {}, here))
 
 
 def test_a_variable_that_names_a_file_brings_it(here):
@@ -309,6 +309,7 @@ def test_a_variable_that_names_a_file_brings_it(here):
     for path in ("t.parquet", Path("t.parquet")):
         inputs = Inputs(lambda path=path: {"path": path}, here)
         inputs.code("pq.read_table(path)")
+        inputs.look()
         assert list(inputs.files) == ["t.parquet"]
 
 
@@ -324,13 +325,14 @@ async def test_the_file_tools_bring_their_files(here):
     assert list(inputs.files) == ["a.txt", "b.txt"]
     await calling.carry_out("glob", pattern="*.txt")
     (here / "d.txt").write_text("x")
-    assert "d.txt is new" in differences({**inputs.to_json(), "written": []}, {}, here)
+    assert "d.txt is new" in await differences({**inputs.to_json(), "written": []}, {}, here)
 
 
 def test_words_of_a_shell_command_that_name_files_bring_them(here):
     (here / "a.txt").write_text("1")
     inputs = take(Space(), here)
     inputs.words("cat a.txt <a.txt | wc -l; echo 'it''s")
+    inputs.look()
     assert list(inputs.files) == ["a.txt"]
 
 
@@ -342,4 +344,77 @@ def test_there_is_one_hook_a_process_and_it_is_deaf_when_nobody_listens(here):
             (here / "a").read_text()
         (here / "a").read_text()
     (here / "a").read_text()
-    assert told == [str(here / "a")]
+    assert told == [str(here / "a")] * 2
+
+
+def test_runs_that_overlap_hear_their_files_each_whichever_ends_first(here):
+    (here / "a").write_text("1")
+    told: list[str] = []
+    first, second = heard(lambda *_: told.append("first")), heard(lambda *_: told.append("second"))
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    (here / "a").read_text()
+    second.__exit__(None, None, None)
+    (here / "a").read_text()
+    assert told == ["second"]
+
+
+async def test_texts_that_can_be_no_path_do_no_harm(here):
+    """A long query on one line, and a path that may not be looked at: the code runs as if nobody had looked."""
+    (here / "data").mkdir()
+    (here / "loop").symlink_to("loop")
+    texts = ["select " + "x, " * 200, "/" * 300, f"/root/{'y' * 300}/x", "loop", "loop/x", "data/\ud800", "~", "//"]
+    inputs = Inputs(lambda: {f"t{n}": text for n, text in enumerate(texts)}, here)
+    code = "\n".join([*map(repr, texts), *(f"t{n}" for n in range(len(texts)))])
+    kept = await ran(inputs, lambda: None, code)
+    assert kept["files"] == {} and len(kept["names"]) == len(texts)
+    for path in (*texts, "a\0b"):
+        for what in ("read", "write", "glob"):
+            inputs.heard(what, path, "*")
+
+
+async def test_files_behind_a_hidden_folder_with_many_are_found(here):
+    """An environment beside the data would be all that is looked at."""
+    (here / ".venv").mkdir()
+    for n in range(2_100):
+        (here / ".venv" / str(n)).touch()
+    (here / "zdata" / "deep").mkdir(parents=True)
+    (here / "zdata" / "deep" / "sales.csv").write_text("1")
+    inputs = Inputs(dict, here)
+    inputs.matches(".", "**/*.csv")
+    assert inputs.listings == {(".", "**/*.csv"): ["zdata/deep/sales.csv"]} and inputs.unseen == set()
+    for n in range(2_001):
+        (here / "zdata" / f"{n}.txt").touch()
+    inputs.matches(".", "zdata/*.txt")
+    assert {len(names) for names in inputs.listings.values()} == {1, 2_000}
+    assert inputs.unseen == {"files beyond the first 500"}
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*", "**", "**/*", "**/*.csv", "*/*.csv", "a/**/b.csv", "a*/[bc].csv", "x", "a/?.csv"]
+)
+def test_a_listing_finds_what_pathlib_finds(here, pattern):
+    for name in ("a/b.csv", "a/x/b.csv", "a/x/y/b.csv", "ab/c.csv", "x/n.ipynb", "x/c.csv", "b.csv"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).touch()
+    (here / "link").symlink_to(here / "a")
+    expected = {p.relative_to(here).as_posix() for p in here.glob(pattern) if p.suffix != ".ipynb"} - {"."}
+    assert set(matching(here, ".", pattern)) - expected <= ({"link"} | expected)
+    if pattern != "**":  # of which pathlib finds folders only
+        assert set(matching(here, ".", pattern)) == expected
+
+
+async def test_files_beyond_a_gigabyte_are_compared_by_a_sample(here):
+    for name in ("a.bin", "b.bin"):
+        with (here / name).open("wb") as file:
+            file.truncate(3 << 20)
+    inputs = Inputs(dict, here, budget=1 << 20)
+    for name in ("a.bin", "b.bin"):
+        inputs.file(name)
+    kept = inputs.to_json()
+    assert [bool(inputs.files[name].weak) for name in ("a.bin", "b.bin")] == [False, True]
+    assert await differences(kept, {}, here) == []
+    with (here / "b.bin").open("r+b") as file:
+        file.write(b"x")
+    assert await differences(kept, {}, here) == ["b.bin changed"]

@@ -44,11 +44,11 @@ async def test_what_ran_before_the_last_edit_is_not_counted_as_running_after_it(
 
 async def test_what_was_edited_or_added_and_not_run_is_named(desk):
     await desk.call("read_notebook")
-    added = (await desk.call("add_cell", source="x", run=False)).cells[0]
+    await desk.call("add_cell", source="x", run=False)
     await desk.call("edit_cell", cell="end", source="df.head()")
-    assert desk.ledger.closing() == f"Edited but not run since: cell end. Added but not run: cell {added}."
+    assert desk.ledger.closing() == "Not run since it was edited: `df.head()`. Added but not run: `x`."
     await desk.call("run_cell", cell="end")
-    assert desk.ledger.closing() == f"Ran after the last edit: In[1]. Added but not run: cell {added}. {CLEAN}"
+    assert desk.ledger.closing() == f"Ran after the last edit: In[1]. Added but not run: `x`. {CLEAN}"
 
 
 async def test_a_cell_that_failed_is_named_with_how_it_ended(desk):
@@ -57,7 +57,7 @@ async def test_a_cell_that_failed_is_named_with_how_it_ended(desk):
     await desk.call("add_cell", source="slow")
     with pytest.raises(Interrupted):
         await desk.call("add_cell", source="long")
-    assert desk.ledger.closing().startswith("Ran: In[1] (error), cell ")
+    assert desk.ledger.closing().startswith("Ran: In[1] (error), `")
     assert "(timeout)" in desk.ledger.closing()
     assert "(interrupted)" in desk.ledger.closing()
 
@@ -112,7 +112,7 @@ def test_each_cell_is_in_one_place_and_that_place_is_true(steps):
     for step, name in steps:
         if (step == "add") == (name in cells):
             continue
-        cell = Cell(name, "code", "x", 0, None)
+        cell = Cell(name, "code", name, 0, None)
         if step == "add":
             ledger.added(cell)
             cells.add(name)
@@ -134,11 +134,11 @@ def test_each_cell_is_in_one_place_and_that_place_is_true(steps):
         runs = [at for at, step in mine if step == "run"]
         writes = [at for at, step in mine if step in {"add", "edit"}]
         ran_last = bool(runs) and runs[-1] > writes[-1]
-        assert (f"cell {name}" in since) == (ran_last and (not edits or runs[-1] > edits[-1]))
+        assert (f"`{name}`" in since) == (ran_last and (not edits or runs[-1] > edits[-1]))
         unrun = [
-            p for head in ("Edited but not run since", "Added but not run") for p in said.get(head, "").split(", ")
+            p for head in ("Not run since it was edited", "Added but not run") for p in said.get(head, "").split(", ")
         ]
-        assert (f"cell {name}" in unrun) == (not ran_last)
+        assert (f"`{name}`" in unrun) == (not ran_last)
 
 
 # ── names that no cell above makes ───────────────────────────────────────────────────────────────────────────────────

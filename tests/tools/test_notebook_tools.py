@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbagent.core.errors import Interrupted, NotebookError, ToolError
+from nbagent.core.errors import CutOff, Interrupted, NotebookError, ToolError
 from nbagent.core.messages import plain_text
 from nbagent.core.tools import Kind
 from nbagent.headless.memory import MemoryNotebook
@@ -127,14 +128,25 @@ async def test_an_interrupt_ends_the_cell_and_carries_its_output(desk):
     assert desk.notebook.cells_[3]["outputs"][0]["text"] == "half\n"
 
 
-async def test_a_cancelled_call_leaves_no_cell_running(desk):
+async def test_a_cancelled_call_leaves_no_cell_running_and_carries_its_output(desk):
     desk.kernel.answers["forever"] = started = asyncio.Event()
-    task = asyncio.ensure_future(desk.call("add_cell", source="forever"))
+    said = []
+
+    async def call():
+        try:
+            await desk.call("add_cell", source="forever")
+        except CutOff as cut:
+            said.append(cut.output)
+            raise
+
+    task = asyncio.ensure_future(call())
     await asyncio.wait_for(started.wait(), 5)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert task.cancelled()
     assert desk.notebook.running == set()
+    assert "half" in said[0]
 
 
 class LostNotebook(MemoryNotebook):
@@ -163,6 +175,32 @@ async def test_a_page_that_went_away_does_not_hide_that_the_code_ran():
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+class SilentNotebook(MemoryNotebook):
+    """A notebook whose page says nothing any more."""
+
+    async def begin_run(self, cell_id):
+        sink = await super().begin_run(cell_id)
+
+        class SilentSink:
+            emit = sink.emit
+
+            async def end(self, number):
+                await asyncio.Event().wait()
+
+        return SilentSink()
+
+
+async def test_a_cancelled_call_does_not_wait_for_a_page_that_says_nothing():
+    kernel = EchoKernel()
+    call = Calling(cell_tools.tools(SilentNotebook([raw("a", "x")]), kernel, timeout=None))
+    kernel.answers["long"] = started = asyncio.Event()
+    task = asyncio.ensure_future(call("add_cell", source="long"))
+    await asyncio.wait_for(started.wait(), 20)
+    task.cancel()
+    await asyncio.wait({task}, timeout=20)
+    assert task.cancelled()
 
 
 @pytest.mark.parametrize("source", ["%%agent\ngo on", "\n# again\n  %%agent -m x\ngo", "%agent status"])
@@ -270,3 +308,29 @@ async def test_a_number_that_two_cells_have_names_none(desk):
     desk.notebook.cells_[3]["execution_count"] = 3
     with pytest.raises(NotebookError, match="The cells are"):
         await desk.call("read_cell", cell="In[3]")
+
+
+@pytest.mark.parametrize("after", ["insert", "edit", "set_outputs"])
+async def test_what_the_person_types_right_after_a_write_is_not_taken_for_read(desk, after):
+    """Each write reads back what is there: the model must not be able to overwrite what it was not shown."""
+    write = getattr(desk.notebook, after)
+
+    async def typed_over(*arguments, **options):
+        cell = await write(*arguments, **options)
+        desk.user_edit(cell.id, "the person's")
+        return await desk.notebook.read(cell.id)
+
+    setattr(desk.notebook, after, typed_over)
+    desk.user_run("load", 3, {"output_type": "stream", "name": "stdout", "text": "old"})
+    await desk.call("read_cell", cell="load")
+    with contextlib.suppress(NotebookError):
+        if after == "insert":
+            await desk.call("add_cell", source="x", run=False)
+        else:
+            await desk.call("edit_cell", cell="load", source="x")
+    [written] = [cell["id"] for cell in desk.notebook.cells_ if cell["source"] == "the person's"]
+    for tool, more in (("edit_cell", {"source": "y"}), ("run_cell", {}), ("delete_cell", {})):
+        with pytest.raises(NotebookError, match="changed since you read it"):
+            await desk.call(tool, cell=written, **more)
+    assert desk.raw(written)["source"] == "the person's"
+    assert desk.kernel.ran == []

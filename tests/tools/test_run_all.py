@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from nbagent.core.errors import Interrupted, NotebookError, ToolError
+from nbagent.core.errors import CutOff, Interrupted, NotebookError, ToolError
 from nbagent.core.messages import plain_text
 from nbagent.core.policy import Mode, Policy, Rule
 from nbagent.core.tools import Kind
@@ -71,15 +71,47 @@ async def test_an_interrupt_leaves_the_rest_not_started(desk):
     assert len(desk.kernel.ran) == 2
 
 
-async def test_a_cancelled_run_leaves_no_cell_running(desk):
-    desk.kernel.answers["df = load()"] = started = asyncio.Event()
+async def cancelled(desk, started):
+    """Cancel `run_all` as soon as `started` is set, as an interrupt of awaiting code does; return what it says."""
+
+    async def call():
+        try:
+            await desk.call("run_all")
+        except CutOff as cut:
+            return cut.output
+
     await desk.call("read_notebook")
-    task = asyncio.ensure_future(desk.call("run_all"))
+    task = asyncio.ensure_future(call())
     await asyncio.wait_for(started.wait(), 5)
     task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert (desk.notebook.running, desk.kernel.ran) == (set(), ["df = load()"])
+    return await task
+
+
+async def test_a_cancelled_run_leaves_no_cell_running_and_says_what_happened_to_each(desk):
+    """An interrupt of awaiting code cancels the call, and what ran before it did run all the same."""
+    desk.kernel.answers["model.fit(df)\nmodel"] = started = asyncio.Event()
+    output = await cancelled(desk, started)
+    assert (desk.notebook.running, desk.kernel.ran) == (set(), ["df = load()", "model.fit(df)\nmodel"])
+    assert "Ran 2 of 3 cells, in order. It was interrupted." in output
+    assert "- In[3] (load): ok as In[1] in 0.3 s → stdout: did df = load()" in output
+    assert "- cell fit: interrupted" in output
+    assert "- cell end: not started" in output
+
+
+async def test_a_run_that_is_cancelled_between_two_cells_says_what_ran(desk):
+    read, between = desk.notebook.read, asyncio.Event()
+
+    async def waits(cell_id):
+        if cell_id == "fit" and desk.kernel.ran:
+            between.set()
+            await asyncio.Event().wait()
+        return await read(cell_id)
+
+    desk.notebook.read = waits
+    output = await cancelled(desk, between)
+    assert desk.kernel.ran == ["df = load()"]
+    assert "- In[3] (load): ok" in output
+    assert "- cell fit: not started" in output
 
 
 async def test_it_can_begin_and_end_at_a_cell(desk):

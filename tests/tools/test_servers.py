@@ -118,7 +118,7 @@ def test_a_server_that_does_not_let_us_in_may_have_every_file_below_its_root(tmp
     root.mkdir()
     inside = notebook(root)
     with Jupyter(root, ["n.ipynb"]) as jupyter:
-        jupyter.says_so(runtime, token="")
+        jupyter.says_so(runtime, token="", pid=None)  # nor is its process known
         servers = running_servers(runtime)
         assert who_has_open(inside, servers) == Holder(jupyter.url, sure=False)
         assert who_has_open(path, servers) is None, "it is not below its root"
@@ -135,7 +135,7 @@ def test_nothing_is_written_where_a_server_does_not_tell(tmp_path, runtime):
     path = notebook(tmp_path)
     before = path.read_text()
     with Jupyter(tmp_path, []) as jupyter:
-        jupyter.says_so(runtime, token="other")
+        jupyter.says_so(runtime, token="other", pid=None)
         keeper = Keeper(path, "n.ipynb", lambda file: who_has_open(file, running_servers(runtime)))
         with pytest.raises(NotebookError) as refused:
             keeper.write(before.replace("5}", "4}"), ipynb.read(before.encode(), "n.ipynb"))
@@ -144,6 +144,19 @@ def test_nothing_is_written_where_a_server_does_not_tell(tmp_path, runtime):
         "would be written over from there: nothing was written. Close that server first, or write a copy under a new name"
     )
     assert path.read_text() == before
+
+
+def test_a_server_of_a_hub_is_asked_with_the_token_of_the_hub_and_no_other_one_is(tmp_path, runtime):
+    with Jupyter(tmp_path, [], token="hub") as mine, Jupyter(tmp_path, [], token="hub") as other:
+        mine.says_so(runtime, token="", url=f"{mine.url}user/me/")
+        other.says_so(runtime, token="", url=f"{other.url}user/you/")
+        for name in ("JUPYTERHUB_API_TOKEN", "JPY_API_TOKEN"):
+            servers = running_servers(runtime, {"JUPYTERHUB_SERVICE_PREFIX": "/user/me/", name: "hub"})
+            assert sorted(server.token for server in servers) == ["", "hub"]
+            who_has_open(notebook(tmp_path), servers)
+        assert mine.asked == [("/user/me/api/sessions", "token hub")] * 2
+        assert other.asked == [("/user/you/api/sessions", None)] * 2
+        assert {server.token for server in running_servers(runtime, {"JUPYTERHUB_API_TOKEN": "hub"})} == {""}
 
 
 @pytest.mark.slow

@@ -273,3 +273,11 @@ async def test_text_is_found_with_its_place_and_keys_are_not(call, root):
     assert await call.text("grep", pattern="nothing") == "no matches"
     with pytest.raises(ToolError, match="regex"):
         await call("grep", pattern="(")
+
+
+async def test_the_preview_of_an_edit_says_in_which_line_of_the_file_it_begins(call, root):
+    (root / "a.py").write_bytes(b"one = 1\r\n\r\ndef f():\r\n    return 1\r\n")
+    shown = call.preview("edit_file", path="a.py", old_text="def f():\n    return 1", new_text="def f():\n    return 2")
+    assert (shown.old, shown.line) == ("def f():\n    return 1", 3)
+    assert call.preview("edit_file", path="a.py", old_text="1", new_text="2", replace_all=True).line == 0
+    assert call.preview("edit_file", path="none.py", old_text="1", new_text="2").line == 0

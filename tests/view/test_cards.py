@@ -198,7 +198,7 @@ async def editing(person):
 
 async def test_the_box_holds_exactly_the_text(editing):
     assert area(editing).value == "x = 1\r\ny = 2"
-    assert editing.button("editing").description == "Undo my edit"
+    assert editing.button("editing").description == "Cancel edit"
     assert "your version may not" in editing.text
 
 
@@ -224,6 +224,7 @@ async def test_a_text_that_was_only_looked_at_is_not_edited(editing, same):
 
 async def test_undo_my_edit_puts_the_proposal_back(editing):
     area(editing).value = "x = 10"
+    assert editing.button("editing").description == "Undo my edit"
     await editing.clicks(editing.button("editing"))
     editing.waits()
     assert area(editing) is None

@@ -131,7 +131,7 @@ def test_activity_says_what_goes_on():
             ev.ApprovalAsked, ev.CallStarted, ev.QuestionAsked, ev.RunEnded)}  # fmt: skip
     assert ViewModel().activity == "Starting…"
     assert list(said.values()) == ["Waiting for the model", "Thinking", "Writing", "Trying again soon",
-        "Waiting for you to approve or deny", "Running list_variables", "Waiting for your answer", "Done"]  # fmt: skip
+        "Waiting for you to approve or deny", "Running list variables", "Waiting for your answer", "Done"]  # fmt: skip
 
 
 def test_twenty_thousand_deltas_fold_in_a_moment():

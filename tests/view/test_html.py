@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbagent.core import events as ev
+from nbagent.core.diff import unified
 from nbagent.core.events import Reason, State, Status
 from nbagent.core.messages import Usage, text_block
 from nbagent.core.ports import Approval, Preview
@@ -279,7 +280,7 @@ def test_an_approval_shows_bidi_tricks_and_the_whole_code():
     assert "⟨U+200B⟩" in out
     assert "y" * 900 in out
     assert "last_line" in out
-    assert "502 lines, all shown" in out
+    assert "scroll" not in out, "whether all of it is on screen only the page knows"
 
 
 def test_ansi_codes_are_removed():
@@ -314,3 +315,12 @@ def test_streaming_sends_each_byte_a_bounded_number_of_times(text):
         step = stream.feed(text[i : i + 40])
         sent += len(step.html) + len(step.tail) + len(step.added)
     assert sent < 12 * len(text)
+
+
+def test_a_change_is_numbered_as_its_file_is() -> None:
+    """The piece that an edit of a file changes does not begin with line 1; where that is not known nothing is numbered."""
+    text = re.sub(r"<[^>]+>", "", diff_html("def f():\n    return 3", "def f():\n    return 33", "python", line=12))
+    assert text.splitlines() == ["12 12   def f():", "13    -     return 3", "   13 +     return 33"]
+    assert "1" not in re.sub(r"<[^>]+>", "", diff_html("a\nb", "a\nc", "python", line=0))
+    assert unified("a\nb", "a\nc", line=12)[0] == "@@ from line 12 @@"
+    assert unified("a\nb", "a\nc", line=0) == [" a", "-b", "+c"]

@@ -20,7 +20,7 @@ from tests.view.events_fixture import penguins, until
 def test_it_holds_prompt_answer_ending_steps_and_facts_in_that_order():
     text = record(fold_all(penguins()))["text/html"]
     places = [text.index(part) for part in ("Which penguin", "Adelie and Chinstrap", "Done: 2 cells were added", "Steps: 5 calls, 2 cells",
-              "list_variables", "KeyError", "data:image/png", "no installs, please", "claude-sonnet-5 · 5 turns · 33.7k tokens")]  # fmt: skip
+              "list variables", "KeyError", "data:image/png", "no installs, please", "claude-sonnet-5 · 5 turns · 33.7k tokens")]  # fmt: skip
     assert places == sorted(places)
     assert text.count("Adelie and Chinstrap differ") == 1
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import replace
+
 import pytest
 
 from nbagent.core import events as ev
 from nbagent.core.events import Reason, State, Status
 from nbagent.core.messages import Usage, text_block
-from nbagent.view.asking import rule_html
+from nbagent.tools import variables, workspace
+from nbagent.view.asking import rule_face, rule_html
 from nbagent.view.fold import fold_all
 from nbagent.view.html import header, item_html
 from nbagent.view.items import CallItem
 from nbagent.view.record import record
 from nbagent.view.text import clip_end, money
-from nbagent.view.words import LEFT_OUT, answer_words, answered, arguments, error_line, facts, in_one, running_name
+from nbagent.view.words import (
+    DEFAULTS,
+    LEFT_OUT,
+    answer_words,
+    answered,
+    arguments,
+    error_line,
+    facts,
+    in_one,
+    running_name,
+)
 from tests.view.events_fixture import card_html
 
 AT = {"state": State.ACT, "turn": 1, "at": 1.0}
@@ -29,7 +43,7 @@ TRACE = "\n".join([*(f"----> {n} deeper()" for n in range(3_000)), "TypeError: c
         ("list_variables", "list variables df*", "list variables df*"),
         ("add_cell", "add and run a code cell", "add and run a code cell"),
         ("edit_cell", "edit and run In[4]", "edit and run In[4] [edit_cell]"),
-        ("write_file", "write_file data/x.csv", "write_file data/x.csv"),
+        ("write_file", "write_file data/x.csv", "write file data/x.csv"),
         ("run_python", "look: df.head()", "look: df.head() [run_python]"),
         ("mytool", "", "mytool"),
     ],
@@ -45,15 +59,76 @@ def given(call, *, name, title, preview=CODE, whole=True):
 def test_arguments_that_title_or_preview_say_are_not_said_again():
     call = {"source": "x = 1", "cell_type": "code", "after": None, "run": True}
     assert given(call, name="add_cell", title="add and run a code cell") == {}
-    assert given({"cell": "abc", "run": False}, name="edit_cell", title="edit cell abc") == {"cell": "abc"}
+    assert given({"cell": "abc", "run": False}, name="edit_cell", title="edit the cell") == {"cell": "abc"}
+    assert given({"cell": "abc", "run": False}, name="edit_cell", title="edit cell abc") == {}
     assert given({"cell": "abc"}, name="edit_cell", title="edit cell abc", whole=False) == {}
-    assert given({"pattern": "*", "limit": 200}, name="list_variables", title="", whole=False) == {"limit": "200"}
+    assert given({"pattern": "*", "limit": 20}, name="list_variables", title="", whole=False) == {"limit": "20"}
 
 
 def test_an_argument_that_the_title_contradicts_is_shown():
     assert given({"run": False}, name="add_cell", title="add and run a code cell") == {"run": "false"}
     assert given({"run": True}, name="edit_cell", title="edit In[4]") == {"run": "true"}
     assert given({"run": False}, name="my_tool", title="my_tool") == {"run": "false"}
+
+
+def test_ids_and_defaults_are_not_for_people(tmp_path):
+    assert given({"cell": "5864a846-x"}, name="delete_cell", title="delete In[3]") == {}
+    assert given({"cell": "5864a846-x"}, name="delete_cell", title="delete the cell") == {"cell": "5864a846-x"}
+    assert given({"path": "a.py", "replace_all": False}, name="edit_file", title="edit_file a.py") == {}
+    assert given({"path": "a.py", "replace_all": True}, name="edit_file", title="edit_file a.py") == {
+        "replace_all": "true"
+    }
+    assert given({"replace_all": False}, name="other", title="other") == {"replace_all": "false"}
+    assert in_one("mcp__x__y", "mcp__x__y z") == "mcp__x__y z", "a name that is not ours stays as it is"
+    tools = [*workspace.tools(tmp_path), *variables.tools(None)]
+    known = {
+        f"{t.name}.{name}": p.default for t in tools for name, p in inspect.signature(t.function).parameters.items()
+    }
+    ours = {key: value for key, value in DEFAULTS.items() if key.split(".")[0] in {t.name for t in tools}}
+    assert ours == {key: known[key] for key in ours}
+    assert "edit_file.replace_all" in ours
+
+
+def test_a_rules_button_says_what_is_allowed():
+    approval = {"preview": CODE}
+    faces = [rule_face(rule, approval) for rule in ("add_cell(sha256:ab)", "add_cell", "write_file(data/a.csv)")]
+    assert faces == ["Allow this code", "Allow every add_cell", "Allow write_file(data/a.csv)"]
+
+
+def ran(name: str, status: Status, **more):
+    return [
+        ev.RunStarted(state=State.THINK, turn=0, at=0, run_id="run-1", session_id="s", model="m", mode="default", prompt="p",
+                      max_turns=9, budget=""),
+        ev.CallEnded(**AT, call_id="c", name=name, status=status, content=(), seconds=1.0, summary="", **more),
+        ev.RunEnded(**AT, reason=Reason.END_TURN, sentence="Done.", next_step="", text="", turns=1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "offered"),
+    [
+        ("add_cell", Status.OK, True),
+        ("add_cell", Status.ERROR, True),
+        ("add_cell", Status.DENIED, False),
+        ("read_file", Status.OK, False),
+        ("my_own", Status.OK, True),
+    ],
+)
+def test_undo_is_offered_where_something_may_have_been_done(name, status, offered):
+    bundle = record(fold_all(ran(name, status)))
+    assert ["undo" in text for text in bundle.values()] == [offered] * 3
+    assert all("again" in text for text in bundle.values())
+
+
+def test_a_failed_step_is_said_where_the_steps_are_folded():
+    assert "Steps: 1 call, 1 failed<" in record(fold_all(ran("add_cell", Status.ERROR)))["text/html"]
+    assert "Steps: 1 call<" in record(fold_all(ran("add_cell", Status.OK)))["text/html"]
+
+
+def test_a_record_that_is_asked_about_says_nothing_of_its_old_cost():
+    view = fold_all([*ran("add_cell", Status.OK)[:1], ev.FoundStale(**AT, text="df changed")])
+    view = replace(view, usage=Usage(5_000), cost=0.01)
+    assert (header(view)["tokens"], header(view)["cost"]) == (0, "")
 
 
 def test_seconds_have_their_unit():

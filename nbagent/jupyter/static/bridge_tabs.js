@@ -9,9 +9,12 @@
 
 import { replaceOutputs, writeSource } from "./bridge_cells.js";
 
-const GONE_MS = 100; // a cell that is moved or loaded anew is away for less
+const GONE_MS = 3000; // a cell that is moved, by hand too, or loaded anew is away for less
+const STEPS_MS = 100; // one change is often made in several steps
 const WIDGET = "application/vnd.jupyter.widget-view+json";
 const KERNEL_GONE = new Set(["restarting", "autorestarting", "terminating", "dead"]);
+const NO_CODE =
+  "The agent's cell is no code cell now, so its run can't be seen or answered. Make it a code cell again (key y) to go on.";
 const UNSAVED =
   "An agent is at work in this notebook in another tab. This tab has changes that are not saved, so it stays as it is and " +
   "does not show the run. To see it, go to the other tab, or reload the notebook from disk here, which drops the changes.";
@@ -123,7 +126,8 @@ export function follower(context) {
 }
 
 /**
- * Call `gone` once when the cell, which is there, is there no more.
+ * Watch the agent's cell while its run lives: call `gone` once when it is there no more. Where the person has taken the live
+ * view out of it (cleared its output, made it another kind of cell and back) it is put back: the run may wait for an answer.
  * @param {DocumentContext} context
  * @param {string} cell
  * @param {() => void} gone
@@ -132,18 +136,54 @@ export function follower(context) {
 export function watchCell(context, cell, gone, stopped) {
   const { changed } = context.model.sharedModel;
   if (!changed) return;
-  const there = () => context.model.sharedModel.cells.some((one) => one.getId() === cell);
+  /** @type {Output[]} */
+  let view = [];
+  let seen = "there";
+  /** @type {SharedCell | undefined} */
+  let heard;
+  /** @type {SharedCell | undefined} */
+  let back;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
-  const look = () => {
-    if (timer !== undefined || there()) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      if (!stopped.aborted && !there()) gone();
-    }, GONE_MS);
+  const own = () => context.model.sharedModel.cells.find((one) => one.getId() === cell);
+  const found = () => {
+    const now = own();
+    if (now?.cell_type !== "code") return now ? "other" : "gone";
+    const outputs = now.getOutputs();
+    const shown = outputs.filter((output) => WIDGET in (output.data ?? {}));
+    if (outputs.some((output) => output.output_type !== "stream")) view = shown; // none: it is the record by now
+    return view.length && !shown.length ? "empty" : "there";
   };
+  const settle = () => {
+    if (stopped.aborted || context.isDisposed) return;
+    if (seen === "gone") return gone();
+    if (seen === "other") return notice(NO_CODE);
+    back = own();
+    if (!back) return;
+    if (seen === "empty") replaceOutputs(back, [...view, ...back.getOutputs()]);
+    if (view.length) back.executionState = "running"; // the page took it as never run
+  };
+  const look = () => {
+    const now = own();
+    if (now && now !== heard) {
+      heard?.changed?.disconnect(look);
+      heard = now;
+      now.changed?.connect(look);
+    }
+    const state = found();
+    if (state === seen) return;
+    seen = state;
+    clearTimeout(timer);
+    timer = setTimeout(settle, state === "gone" ? GONE_MS : STEPS_MS);
+  };
+  look();
   changed.connect(look);
-  stopped.addEventListener("abort", () => changed.disconnect(look));
+  stopped.addEventListener("abort", () => {
+    clearTimeout(timer);
+    changed.disconnect(look);
+    heard?.changed?.disconnect(look);
+    if (back?.executionState === "running" && !context.isDisposed) back.executionState = "idle";
+  });
 }
 
 /**

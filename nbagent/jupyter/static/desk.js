@@ -29,15 +29,15 @@ const STYLE = `
 .jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"]:hover { background: var(--jp-layout-color3); }
 .jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"]:focus-visible { outline: 2px solid var(--jp-brand-color1); }
 .jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"][aria-busy="true"] { opacity: .5; cursor: wait; }
-.nbagent-said { white-space: pre-wrap; padding-left: .6em; color: var(--jp-ui-font-color2); }
+.nbagent-said { white-space: pre-wrap; padding-left: .6em; color: color-mix(in srgb, var(--jp-ui-font-color1) 85%, transparent); }
 .jp-Cell.nbagent-mine > .jp-Cell-inputWrapper { position: relative; }
 .jp-Cell.nbagent-mine > .jp-Cell-inputWrapper > .jp-InputArea { box-shadow: inset 3px 0 0 var(--jp-accent-color2, #66bb6a); }
 .jp-Cell.nbagent-mine > .jp-Cell-inputWrapper::after {
   content: "agent"; position: absolute; right: 6px; bottom: 3px; pointer-events: none;
-  font: 10px var(--jp-ui-font-family); color: var(--jp-ui-font-color2); background: var(--jp-cell-editor-background);
+  font: 10px var(--jp-ui-font-family); color: color-mix(in srgb, var(--jp-ui-font-color1) 85%, transparent); background: var(--jp-cell-editor-background);
 }
 .jp-Cell.nbagent-mine.jp-MarkdownCell > .jp-Cell-inputWrapper::after { background: none; }
-.jp-Cell.nbagent-stale > .jp-Cell-outputWrapper { opacity: .55; }
+.jp-Cell.nbagent-stale > .jp-Cell-outputWrapper { opacity: .7; }
 .jp-Cell.nbagent-stale.nbagent-mine > .jp-Cell-inputWrapper::after { content: "agent · not run since"; }
 `;
 
@@ -187,6 +187,11 @@ function initialize({ model }) {
     said.textContent = text;
   };
 
+  /** Give the focus back to the link of a run, if the record was written anew with the link that had it. @param {string} run */
+  const refocus = (run) => setTimeout(() => {
+    if (document.activeElement === document.body) linksOf(run)[0]?.focus({ preventScroll: true });
+  }, MARK_EVERY);
+
   /** @param {MouseEvent} event */
   const clicked = (event) => {
     const link = /** @type {Element | null} */ (event.target)?.closest?.('.jp-OutputArea a[href^="#nbagent-"]');
@@ -220,6 +225,7 @@ function initialize({ model }) {
       const [node] = panelsOf(context);
       const ran = index >= 0 && node != null && runCell(node, index);
       if (!ran) say(message.run, message.text);
+      if (!ran) refocus(message.run);
       later();
     }
   };

@@ -7,6 +7,8 @@
  * @import { Model } from "./view.js"
  */
 
+import { make } from "./dom.js";
+
 const INDENT = "    ";
 const AREA = ".nbagent-area textarea";
 export const TICK = ".nbagent-tick input";
@@ -48,6 +50,36 @@ function grow(area) {
 }
 
 /**
+ * Say so below a preview while not all of it is on screen, by its height, and let the person see all of it at once.
+ * @param {HTMLElement} box
+ */
+function watchPreview(box) {
+  const more = make("div", "nbagent-size nbagent-more");
+  const text = make("span", "", more);
+  const button = make("button", "nbagent-whole", more);
+  button.setAttribute("type", "button");
+  button.textContent = "Show all of it";
+  more.hidden = true;
+  box.after(more);
+  const look = () => {
+    const below = box.scrollHeight - box.clientHeight - box.scrollTop;
+    const cut = box.scrollHeight > box.clientHeight + 4;
+    if (more.hidden !== !cut) more.hidden = !cut;
+    box.classList.toggle("nbagent-cut", cut && below > 4);
+    const said = below > 4 ? "There is more below: scroll to read it. " : "This is its end. ";
+    if (text.textContent !== said) text.textContent = said;
+  };
+  const sizes = new ResizeObserver(look);
+  for (const each of [box, ...box.children]) sizes.observe(each);
+  box.addEventListener("scroll", look, { passive: true });
+  button.addEventListener("click", () => {
+    box.classList.add("nbagent-allshown");
+    look();
+    box.focus({ preventScroll: true });
+  });
+}
+
+/**
  * Name the controls of the cards for who does not see them, and have new text boxes grow and take the focus.
  * @param {HTMLElement} root
  * @param {boolean} focus whether the person is at work here
@@ -56,9 +88,16 @@ export function dressCards(root, focus) {
   for (const input of root.querySelectorAll(`${WORDS}:not([aria-label])`)) {
     input.setAttribute("aria-label", input.closest(".nbagent-approving") ? "What to do instead" : "Your answer");
   }
+  for (const box of root.querySelectorAll(".nbagent-preview:not([data-watched])")) {
+    if (!(box instanceof HTMLElement)) continue;
+    box.dataset.watched = "1";
+    watchPreview(box);
+  }
   for (const tick of root.querySelectorAll(`${TICK}:not([aria-label])`)) {
-    const title = tick.closest(".nbagent-askedcall")?.querySelector(".nbagent-askedfor")?.textContent;
-    if (title) tick.setAttribute("aria-label", `Approve: ${title}`);
+    const call = tick.closest(".nbagent-askedcall");
+    const title = call?.querySelector(".nbagent-askedfor")?.textContent;
+    const place = [...(tick.closest(".nbagent-card")?.querySelectorAll(".nbagent-askedcall") ?? [])].findIndex((each) => each === call) + 1;
+    if (title && place) tick.setAttribute("aria-label", `Approve ${place}: ${title}`); // two of a card may have one title
   }
   for (const area of root.querySelectorAll(`${AREA}:not([aria-label])`)) {
     if (!(area instanceof HTMLTextAreaElement)) continue;

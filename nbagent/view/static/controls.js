@@ -15,22 +15,55 @@ function pressed(target) {
 }
 
 /**
+ * Let no script in an output press anything of the view that `el` is in: it is no person. Return how we ourselves click.
+ * @param {HTMLElement} el
+ * @param {AbortController} stopped
+ * @returns {(control: HTMLElement) => void}
+ */
+export function onlyPersons(el, stopped) {
+  /** @type {HTMLElement | null} */
+  let ours = null;
+  /** @param {Event} event */
+  const refuse = (event) => {
+    const { target } = event;
+    if (event.isTrusted || target === ours || !(target instanceof Node)) return;
+    if (!el.closest(".nbagent-view")?.contains(target)) return;
+    event.preventDefault(); // a tick stays as it is
+    event.stopImmediatePropagation();
+  };
+  // of the document and from the start, so that nothing of the view, ipywidgets' own listeners too, comes before it
+  for (const name of ["click", "keydown", "keypress"]) {
+    document.addEventListener(name, refuse, { capture: true, signal: stopped.signal });
+  }
+  return (control) => {
+    ours = control;
+    try {
+      control.click();
+    } finally {
+      ours = null;
+    }
+  };
+}
+
+/**
  * Press the button of the card around `target` that is meant, once for a key that is held down.
  * @param {KeyboardEvent} event
  * @param {Element} target
  * @param {string} name
+ * @param {(control: HTMLElement) => void} click
  */
-function press(event, target, name) {
+function press(event, target, name, click) {
   const found = name && !event.repeat ? target.closest(".nbagent-card")?.querySelector(name) : null;
-  if (found instanceof HTMLElement) found.click();
+  if (found instanceof HTMLElement) click(found);
   event.preventDefault();
 }
 
 /**
  * Enter approves, on the bar and on a tick; in the box for words it sends them. Escape goes to that box.
  * @param {KeyboardEvent} event
+ * @param {(control: HTMLElement) => void} click
  */
-function onCardKey(event) {
+function onCardKey(event, click) {
   const target = event.target instanceof HTMLElement ? event.target : null;
   const card = target?.closest(".nbagent-card");
   if (!target || !card || event.isComposing || keyInArea(event, target)) return;
@@ -42,10 +75,10 @@ function onCardKey(event) {
     words.focus();
     event.preventDefault();
   } else if (event.key === "Enter" && (target === bar || tick)) {
-    press(event, target, ".nbagent-approve");
+    press(event, target, ".nbagent-approve", click);
   } else if (event.key === "Enter" && target === words) {
     const typed = words instanceof HTMLInputElement && words.value.trim() !== "";
-    press(event, target, typed ? ".nbagent-deny, .nbagent-send" : "");
+    press(event, target, typed ? ".nbagent-deny, .nbagent-send" : "", click);
   }
 }
 
@@ -54,9 +87,10 @@ function onCardKey(event) {
  * @param {HTMLElement} home takes the focus where the button that had it is gone and no card is left
  * @param {Model} model
  * @param {{stop: () => void, spare: () => void}} clicked what a click on Stop and on Interrupt cell does beside
+ * @param {(control: HTMLElement) => void} click how `onlyPersons` has us click
  * @param {AbortController} stopped
  */
-export function controls(root, home, model, clicked, stopped) {
+export function controls(root, home, model, clicked, click, stopped) {
   let inside = false; // whether the person's last focus or click was in the view
   const decorate = () => {
     const free = document.activeElement === document.body || root.contains(document.activeElement);
@@ -89,7 +123,7 @@ export function controls(root, home, model, clicked, stopped) {
     if (target?.closest(".nbagent-keep")) readCard(model, target, "");
     const title = target?.closest(".nbagent-tickrow .nbagent-asktitle");
     const tick = title?.closest(".nbagent-tickrow")?.querySelector(TICK);
-    if (tick instanceof HTMLElement) tick.click();
+    if (tick instanceof HTMLElement) click(tick);
     const fold = target?.closest("summary")?.parentElement;
     if (fold) fold.dataset.touched = "1";
   };
@@ -110,10 +144,18 @@ export function controls(root, home, model, clicked, stopped) {
   const { signal } = stopped;
   root.setAttribute("data-lm-suppress-shortcuts", "true");
   root.addEventListener("click", onClick, { capture: true, signal });
-  root.addEventListener("keydown", onCardKey, { capture: true, signal }); // before the text box, which keeps its keys
+  // before the text box, which keeps its keys
+  root.addEventListener("keydown", (event) => onCardKey(event, click), { capture: true, signal });
   root.addEventListener("keydown", keep, { signal });
   document.addEventListener("focusin", onAnywhere, { signal });
   document.addEventListener("pointerdown", onAnywhere, { capture: true, signal });
-  signal.addEventListener("abort", () => observer.disconnect());
+  const cell = root.closest(".jp-Cell");
+  signal.addEventListener("abort", () => {
+    observer.disconnect();
+    if (!inside || !(cell instanceof HTMLElement)) return;
+    setTimeout(() => { // the record takes the view's place: who worked in it stays at the cell
+      if (document.activeElement === document.body && cell.isConnected) cell.focus({ preventScroll: true });
+    }, 100);
+  });
   decorate();
 }

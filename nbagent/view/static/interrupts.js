@@ -81,7 +81,8 @@ export function patience(model, parent, now, spare) {
       return;
     }
     interrupt.textContent = call.cell ? "Interrupt the cell" : "Interrupt it";
-    text.textContent = `${call.name} still runs after ${clock(now() - call.began)}.`;
+    const limit = `(limit ${clock(head.limit)})`;
+    text.textContent = `${call.name} has run for ${clock(now() - call.began)} ${limit}. It goes on until you interrupt it.`;
     if (bar.hidden) bar.hidden = false;
     timer = setTimeout(look, 1000); // the time goes on
   };

@@ -14,40 +14,12 @@
  * @typedef {{get(name: string): any, on(name: string, f: (...args: any[]) => void): void,
  *   off(name: string, f: (...args: any[]) => void): void, send(content: unknown): void, widget_manager?: any}} Model
  */
-import { controls } from "./controls.js";
+import { attention } from "./attention.js";
+import { controls, onlyPersons } from "./controls.js";
 import { make } from "./dom.js";
 import { header } from "./header.js";
 import { interrupter, patience, watchKernel } from "./interrupts.js";
 import { stream, timeline } from "./timeline.js";
-
-const TYPING = "input, textarea, select, [contenteditable=true]";
-
-/**
- * While the end of the view is on screen, keep it there as the view grows, unless the person is at work elsewhere.
- * @param {Element} root
- * @param {AbortController} stopped
- */
-function follow(root, stopped) {
-  const scroller = root.closest(".jp-mod-outputsScrolled, .jp-WindowedPanel-outer, .jp-Notebook");
-  if (!scroller) return;
-  let atEnd = false;
-  const over = () => root.getBoundingClientRect().bottom - scroller.getBoundingClientRect().bottom;
-  const look = () => {
-    const frame = scroller.getBoundingClientRect();
-    const end = root.getBoundingClientRect().bottom;
-    atEnd = end <= frame.bottom + 8 && end > frame.top;
-  };
-  const observer = new ResizeObserver(() => {
-    const active = document.activeElement;
-    const elsewhere = active && !root.contains(active) && active.matches(`${TYPING}, .cm-content`);
-    if (atEnd && !elsewhere && over() > 0) scroller.scrollTop += over() + 8;
-    else look();
-  });
-  look();
-  observer.observe(root);
-  scroller.addEventListener("scroll", look, { passive: true, signal: stopped.signal });
-  stopped.signal.addEventListener("abort", () => observer.disconnect());
-}
 
 export default {
   /** @param {{model: Model, el: HTMLElement}} context */
@@ -66,6 +38,7 @@ export default {
       waiting.look();
     });
     const stopped = new AbortController();
+    const click = onlyPersons(el, stopped);
     const onHead = () => {
       head.show(model.get("head"));
       waiting.look();
@@ -86,8 +59,8 @@ export default {
       const ready = outer instanceof HTMLElement && outer.querySelector(".nbagent-asks");
       if (ready) {
         const stop = () => model.get("head")?.running && interrupts.stop();
-        controls(outer, box, model, { stop, spare: interrupts.spare }, stopped);
-        follow(outer, stopped);
+        controls(outer, box, model, { stop, spare: interrupts.spare }, click, stopped);
+        attention(outer, stopped);
       } else setTimeout(attach, 50); // the container puts its children in one by one
     };
     attach();

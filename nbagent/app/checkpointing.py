@@ -1,7 +1,7 @@
-"""Records one run for undo: wraps its notebook, its kernel and those of its tools that reach beyond both.
+"""Keeps what undo needs of one run: wraps its notebook, its kernel and those of its tools that reach beyond both.
 
-What is recorded is what can be put back; what can't is kept as sentences. Must not know how anything is put back (see
-putback.py). Read `Recording`.
+What can be restored is kept in a checkpoint; what can't, as sentences. Must not know how anything is restored (see
+restore.py). Read `Checkpointing`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nbagent.app.putback import missing_folders, read_if_there
+from nbagent.app.restore import missing_folders, read_if_there
 from nbagent.core.errors import ToolError
+from nbagent.core.files import content_hash
 from nbagent.core.ports import Kernel, Notebook, Output, Preview, Ran
 from nbagent.core.tools import Call, Kind, Tool
 from nbagent.extend.bindings import Bindings
-from nbagent.extend.checkpoints import FILE_LIMIT, Checkpoint, FileChange, bytes_hash
-from nbagent.extend.recorded import RecordedNotebook
+from nbagent.extend.checkpointed import CheckpointedNotebook
+from nbagent.extend.checkpoints import FILE_LIMIT, Checkpoint, FileChange
 from nbagent.tools.cells import first_line
 from nbagent.tools.effects import hints
 from nbagent.tools.paths import locate
@@ -30,15 +31,17 @@ _LOOKS = frozenset({Kind.READ, Kind.SHELL_READ})
 TOO_LARGE = "it was too large to keep"
 
 
-class Recording:
+class Checkpointing:
     """One run, from its first call to its end. Use `notebook`, `kernel` and `tools(…)` in the place of what it wraps."""
 
     def __init__(self, checkpoint: Checkpoint, root: Path, notebook: Notebook | None, kernel: Kernel) -> None:
         self.checkpoint = checkpoint
-        self.notebook = None if notebook is None else RecordedNotebook(notebook, checkpoint)
+        self.notebook = None if notebook is None else CheckpointedNotebook(notebook, checkpoint)
         self._names = dict(kernel.namespace())
         self._hints: dict[str, tuple[str, ...]] = {}
         self.kernel = WatchedKernel(kernel, self._ran)
+        self.problem = ""
+        """Why its checkpoint is not on disk, as one sentence, once the run has ended."""
         self._plain = kernel
         self._root = root
 
@@ -61,11 +64,11 @@ class Recording:
 
     def _watched(self, tool: Tool, *, own: bool) -> Tool:
         if own:
-            return _noting(tool, lambda given: self._used(tool, given))
+            return self._told(tool, lambda _: f"the tool {tool.name}")
         if tool.name in _WRITES:
             return self._writing(tool)
         if tool.name == "shell":
-            return _noting(tool, lambda given: self._commanded(tool, given))
+            return self._told(tool, lambda given: f"the command `{first_line(str(given.get('command', '')), 80)}`")
         return dataclasses.replace(tool, preview=lambda given: self._previewed(tool.preview(given)))
 
     def _previewed(self, preview: Preview) -> Preview:
@@ -73,13 +76,15 @@ class Recording:
         self._hints[preview.body] = preview.effects
         return preview
 
-    def _used(self, tool: Tool, given: Mapping[str, Any]) -> None:
-        if tool.kind(dict(given)) not in _LOOKS:
-            self.checkpoint.note(f"what the tool {tool.name} did")
+    def _told(self, tool: Tool, name: Callable[[Mapping[str, Any]], str]) -> Tool:
+        """Return `tool` with its calls, unless they only look, named among what can't be taken back."""
 
-    def _commanded(self, tool: Tool, given: Mapping[str, Any]) -> None:
-        if tool.kind(dict(given)) not in _LOOKS:
-            self.checkpoint.note(f"what the command `{first_line(str(given.get('command', '')), 80)}` did")
+        async def function(call: Call, **given: Any) -> Any:
+            if tool.kind(given) not in _LOOKS:
+                self.checkpoint.note(f"what {name(given)} did")
+            return await tool.function(call, **given)
+
+        return dataclasses.replace(tool, function=function)
 
     def _writing(self, tool: Tool) -> Tool:
         async def function(call: Call, **given: Any) -> Any:
@@ -103,10 +108,10 @@ class Recording:
 
         def left() -> None:
             after = _hash(path)
-            if after == (bytes_hash(before) if not lost else None):
+            if after == (content_hash(before) if not lost else None):
                 return  # nothing was written
             change = known
-            if change is None or change.after != bytes_hash(before):  # new to the run, or the person's by now
+            if change is None or change.after != content_hash(before):  # new to the run, or the person's by now
                 self.checkpoint.use(len(before or b""))
                 change = FileChange(str(path), place.shown, before, after, lost, made)
             self.checkpoint.set_file(dataclasses.replace(change, after=after))
@@ -118,13 +123,16 @@ class Recording:
     def _ran(self, code: str, namespace: Mapping[str, Any], who: str) -> None:
         """Keep what code has probably done that can't be taken back: a look at its text, and no more than that."""
         found_before = self._hints.pop(code, None)
+        outside: list[str] = []
         for hint in hints(code, namespace) if found_before is None else found_before:
             if found := _IN_PLACE.match(hint):
                 name = found[1].partition(".")[0].partition("[")[0]
                 if name in self._names and self._names[name] is namespace.get(name):
                     self.checkpoint.note(f"what is in `{name}`: {who} has probably changed it in place")
             elif not _OF_NAMES.match(hint):
-                self.checkpoint.note(f"what {who} did outside of the notebook, by the look of it: {hint}")
+                outside.append(hint)
+        if outside:
+            self.checkpoint.note(f"what {who} also did, by its code: {'; '.join(outside)}")
 
 
 class WatchedKernel:
@@ -158,14 +166,6 @@ class WatchedKernel:
             self._told(code, before, "code that was run to look")
 
 
-def _noting(tool: Tool, note: Callable[[Mapping[str, Any]], None]) -> Tool:
-    async def function(call: Call, **given: Any) -> Any:
-        note(given)
-        return await tool.function(call, **given)
-
-    return dataclasses.replace(tool, function=function)
-
-
 def _read(path: Path, room: int) -> tuple[bytes | None, str]:
     """Return a file's bytes and why they can't be kept ("" if they can)."""
     try:
@@ -180,6 +180,6 @@ def _read(path: Path, room: int) -> tuple[bytes | None, str]:
 def _hash(path: Path) -> str:
     """Return what a file is recognised by; a file that can't be read is none of ours."""
     try:
-        return bytes_hash(read_if_there(path))
+        return content_hash(read_if_there(path))
     except (OSError, ToolError):
         return "unknown"

@@ -1,7 +1,7 @@
-"""Puts back what a checkpoint holds: cells and files that are still as the run left them, and nothing of the person's.
+"""Restores what a checkpoint holds: cells and files that are still as the run left them, and nothing of the person's.
 
-Give it a notebook that records (extend/recorded.py), and what it does can be taken back in its turn. Must not know when
-or why. Read `put_back_cells`.
+Give it a notebook that notes what is done to it (extend/checkpointed.py), and what it does can be taken back in its
+turn. Must not know when or why. Read `restore_cells`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nbagent.core.errors import NotebookError, ToolError
+from nbagent.core.files import content_hash
 from nbagent.core.ports import Anchor, Cell, CellType, Notebook
-from nbagent.extend.checkpoints import FILE_LIMIT, Around, CellChange, CellState, Checkpoint, FileChange, bytes_hash
-from nbagent.extend.recorded import has_moved
+from nbagent.extend.checkpointed import has_moved
+from nbagent.extend.checkpoints import FILE_LIMIT, Around, CellChange, CellState, Checkpoint, FileChange
 from nbagent.tools import paths
 from nbagent.tools.cells import first_line
-from nbagent.tools.servers import running_servers, who_has_open
+from nbagent.tools.servers import Server, running_servers, who_has_open
 
 _Act = Callable[[CellChange], Awaitable[None]]
 
@@ -31,11 +32,11 @@ class Told:
     kept: list[str] = field(default_factory=list[str])
 
 
-async def put_back_cells(notebook: Notebook, checkpoint: Checkpoint, told: Told, *, same_kernel: bool) -> None:
-    """Put the cells of `checkpoint` back, as far as they are as they were left.
+async def restore_cells(notebook: Notebook, checkpoint: Checkpoint, told: Told, *, same_kernel: bool) -> None:
+    """Restore the cells of `checkpoint`, as far as they are as they were left.
 
     `same_kernel`: the run was this kernel's, so that an execution count means what it meant then. Raises NotebookError
-    where the notebook can't be reached; a cell that can't be put back is told.
+    where the notebook can't be reached; a cell that can't be restored is told.
     """
     work = _Cells(notebook, checkpoint, told, same_kernel=same_kernel)
     await work.look()
@@ -74,7 +75,7 @@ class _Cells:
             await act(change)
         except NotebookError as error:
             await self.look()  # raises where nobody answers any more
-            self.told.kept.append(f"{self._name(change)} could not be put back: {first_line(str(error), 160)}")
+            self.told.kept.append(f"{self._name(change)} could not be restored: {first_line(str(error), 160)}")
 
     async def remove(self, change: CellChange) -> None:
         """Remove a cell that the run made."""
@@ -103,7 +104,7 @@ class _Cells:
         if kind == "code" and (before.outputs or before.number is not None):
             cell = await self.notebook.set_outputs(change.id, before.outputs or (), before.number)
         await self.look()
-        self.told.done.append(f"brought back {label(cell)}")
+        self.told.done.append(f"restored {label(cell)}")
         if before.outputs is None:
             self.told.kept.append(f"{label(cell)} has no output: the old one was too large to keep")
         if "](attachment:" in before.source:
@@ -129,7 +130,7 @@ class _Cells:
         self.told.done.append(f"moved {label(now)} back to its place")
 
     async def restore(self, change: CellChange) -> None:
-        """Put back text, output and metadata of a cell that was there before."""
+        """Restore text, output and metadata of a cell that was there before."""
         now, before, left = self._cells.get(change.id), change.before, change.after
         if before is None or left is None:
             return
@@ -143,14 +144,14 @@ class _Cells:
                 return
             await self.notebook.edit(change.id, before.source, left.hash)
             said.append("text")
-        if change.ran and now.type == "code" and await self._put_back_outputs(change, before):
+        if change.ran and now.type == "code" and await self._restore_outputs(change, before):
             said.append("output")
-        await self._put_back_metadata(change, before)
+        await self._restore_metadata(change, before)
         if said:
             between = " (as you had left it during the run)" if change.theirs else ""
-            self.told.done.append(f"put back the {' and '.join(said)} of {_before_label(before)}{between}")
+            self.told.done.append(f"restored the {' and '.join(said)} of {_before_label(before)}{between}")
 
-    async def _put_back_outputs(self, change: CellChange, before: CellState) -> bool:
+    async def _restore_outputs(self, change: CellChange, before: CellState) -> bool:
         now, left = await self.notebook.read(change.id), change.after
         if left is None or before.footprint.same_run(now, same_kernel=False):
             return False
@@ -166,7 +167,7 @@ class _Cells:
         await self.notebook.set_outputs(change.id, before.outputs, before.number)
         return True
 
-    async def _put_back_metadata(self, change: CellChange, before: CellState) -> None:
+    async def _restore_metadata(self, change: CellChange, before: CellState) -> None:
         now = self._cells[change.id].metadata
         old = {key: before.metadata.get(key) for key in change.keys}
         if any(now.get(key) != value for key, value in old.items()):
@@ -223,31 +224,24 @@ def _before_label(before: CellState) -> str:
 # ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def put_back_files(
+def restore_files(
     changes: Iterable[FileChange], reverse: Checkpoint, told: Told, *, within: Path | None = None
-) -> None:
-    """Put files back that are as they were left; what that changes goes into `reverse`.
+) -> bool:
+    """Restore files that are as they were left; what that changes goes into `reverse`.
 
-    `within`: the only folder in which anything is written, and nothing in it that can make something run. None: the
-    person was asked for each of these files in this kernel.
+    Returns whether that is over: False where the disk did not let it, or a server has a notebook open. `within`: the only
+    folder in which anything is written, and nothing in it that can make something run. None: the person was asked for each
+    of these files in this kernel.
     """
-    for kept in changes:
-        change = kept if within is None else _placed(kept, within, told)
-        if change is None:
-            continue
-        try:
-            now = read_if_there(Path(change.path))
-        except (OSError, ToolError) as error:
-            told.kept.append(f"{change.shown} stays as it is: {first_line(_reason(error), 160)}")
-            continue
-        if bytes_hash(now) == bytes_hash(change.before) and not change.lost:
-            continue
-        if bytes_hash(now) != change.after:
-            told.kept.append(f"{change.shown} stays as it is: it was {'deleted' if now is None else 'changed'} since")
-        elif change.lost:
-            told.kept.append(f"{change.shown} stays as it is: {change.lost}")
-        else:
-            _put_back_file(change, now, reverse, told)
+    placed = [change if within is None else _placed(change, within, told) for change in changes]
+    wanted = [change for change in placed if change is not None]
+    servers = running_servers() if any(_is_notebook(Path(change.path)) for change in wanted) else []
+    over = [_restore_file(change, reverse, told, servers) for change in wanted]
+    return all(over)
+
+
+def _is_notebook(path: Path) -> bool:
+    return path.suffix.lower() == ".ipynb"
 
 
 def _placed(change: FileChange, within: Path, told: Told) -> FileChange | None:
@@ -259,30 +253,43 @@ def _placed(change: FileChange, within: Path, told: Told) -> FileChange | None:
         return None
     if not place.inside or place.guarded:
         where = "is a protected file" if place.inside else "lies outside of the working folder"
-        told.kept.append(f"{place.path} stays as it is: it {where}, and the kernel was restarted since")
+        told.kept.append(f"{place.path} stays as it is: it {where}, and another kernel ran this")
         return None
     return replace(change, shown=place.shown)
 
 
-def _put_back_file(change: FileChange, now: bytes | None, reverse: Checkpoint, told: Told) -> None:
+def _restore_file(change: FileChange, reverse: Checkpoint, told: Told, servers: Sequence[Server]) -> bool:
+    """Restore one file, unless that is not to be; return False where it could not be done."""
     path = Path(change.path)
-    made = missing_folders(path) if change.before is not None else ()
-    if path.suffix.lower() == ".ipynb" and (holder := who_has_open(path, running_servers())):
-        told.kept.append(f"{change.shown} stays as it is: it is {holder}")
-        return
     try:
-        if change.before is None:
-            path.unlink()
-            for folder in [folder for folder in reversed(change.made) if Path(folder) in path.parents]:
-                with contextlib.suppress(OSError):  # something else is in it by now
-                    Path(folder).rmdir()
-        else:
-            paths.replace_file(path, change.before, was=paths.content_hash(now))
+        now = read_if_there(path)
+        if content_hash(now) == content_hash(change.before) and not change.lost:
+            return True
+        if content_hash(now) != change.after or change.lost:
+            why = change.lost or f"it was {'deleted' if now is None else 'changed'} since"
+            told.kept.append(f"{change.shown} stays as it is: {why}")
+            return True
+        made = missing_folders(path) if change.before is not None else ()
+        _write(path, change, now, servers)
     except (OSError, ToolError) as error:
-        told.kept.append(f"{change.shown} could not be put back: {first_line(_reason(error), 160)}")
+        why = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        told.kept.append(f"{change.shown} could not be restored: {first_line(why, 160)}")
+        return False
+    reverse.set_file(FileChange(change.path, change.shown, now, content_hash(change.before), made=made))
+    told.done.append(f"removed {change.shown}" if change.before is None else f"restored {change.shown}")
+    return True
+
+
+def _write(path: Path, change: FileChange, now: bytes | None, servers: Sequence[Server]) -> None:
+    if _is_notebook(path) and (holder := who_has_open(path, servers)):
+        raise ToolError(f"it is {holder}")
+    if change.before is not None:
+        paths.replace_file(path, change.before, was=content_hash(now))
         return
-    reverse.set_file(FileChange(change.path, change.shown, now, bytes_hash(change.before), made=made))
-    told.done.append(f"deleted {change.shown} again" if change.before is None else f"put back {change.shown}")
+    path.unlink()
+    for folder in [folder for folder in reversed(change.made) if Path(folder) in path.parents]:
+        with contextlib.suppress(OSError):  # something else is in it by now
+            Path(folder).rmdir()
 
 
 def read_if_there(path: Path) -> bytes | None:
@@ -296,7 +303,3 @@ def read_if_there(path: Path) -> bytes | None:
 def missing_folders(path: Path) -> tuple[str, ...]:
     """Return the folders that writing `path` would make, outermost first."""
     return tuple(str(folder) for folder in reversed(path.parents) if not os.path.lexists(folder))
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

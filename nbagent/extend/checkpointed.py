@@ -1,8 +1,8 @@
-"""A notebook that records what is done to it: a wrapper of the port, for undo.
+"""A notebook that notes in a checkpoint what is done to it: a wrapper of the port, for undo.
 
 What a cell was is read right before it is first touched, and noted before the change is made, so that a run that is
 interrupted in the middle of one can be taken back too. A change that the notebook refused is forgotten again; one whose
-answer was lost stays noted, for it may have been made. Must not know what the changes are for. Read `RecordedNotebook.edit`.
+answer was lost stays noted, for it may have been made. Must not know what the changes are for. Read `CheckpointedNotebook.edit`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from nbagent.core.errors import NotebookError, Unsure
-from nbagent.core.messages import Json
+from nbagent.core.messages import Json, clean
 from nbagent.core.ports import Anchor, Cell, CellSink, CellType, Notebook, Output, source_hash
 from nbagent.extend.checkpoints import (
     OUTPUT_LIMIT,
@@ -28,8 +28,8 @@ from nbagent.extend.checkpoints import (
 )
 
 
-class RecordedNotebook:
-    """The notebook port over `notebook`; what is done through it is recorded in `checkpoint`.
+class CheckpointedNotebook:
+    """The notebook port over `notebook`; what is done through it is noted in `checkpoint`.
 
     The person may change cells between two changes of the run: what they did then is theirs, and stays at an undo.
     """
@@ -50,7 +50,7 @@ class RecordedNotebook:
 
     @property
     def proposes_only(self) -> bool:
-        """Whether edits are only proposed; then nothing is recorded, for nothing changes."""
+        """Whether edits are only proposed; then nothing is noted, for nothing changes."""
         return self._notebook.proposes_only
 
     async def cells(self) -> list[Cell]:
@@ -77,12 +77,12 @@ class RecordedNotebook:
         with self._unless_refused(new):
             gone = self._checkpoint.cells.get(new)
             empty = Footprint(cell_type, source_hash(source), None, outputs_hash(()))
-            if gone is not None and gone.before is not None:  # deleted and put back by the same hand
+            if gone is not None and gone.before is not None:  # deleted and restored by the same hand
                 self._set(replace(gone, after=empty, moved=True))
             else:
                 self._set(CellChange(new, None, empty, made=True))
             cell = await self._notebook.insert(anchor, cell_type, source, metadata=metadata, cell_id=new)
-        self._left(cell.id, type=cell.type, hash=cell.hash)
+        self._wrote(cell, source)
         return cell
 
     async def edit(self, cell_id: str, source: str, expected_hash: str, *, metadata: Json | None = None) -> Cell:
@@ -93,7 +93,7 @@ class RecordedNotebook:
             await self._before(cell_id, expected_hash)
             self._left(cell_id, keys=tuple(metadata or ()), hash=source_hash(source))
             cell = await self._notebook.edit(cell_id, source, expected_hash, metadata=metadata)
-        self._left(cell_id, hash=cell.hash, type=cell.type)
+        self._wrote(cell, source)
         return cell
 
     async def delete(self, cell_id: str, expected_hash: str) -> None:
@@ -131,7 +131,7 @@ class RecordedNotebook:
                 await self._before(cell_id)
             self._left(cell_id, number=None, outputs=None)
             sink = await self._notebook.begin_run(cell_id)
-        return _RecordedSink(sink, self, cell_id)
+        return _CheckpointedSink(sink, self, cell_id)
 
     async def set_outputs(self, cell_id: str, outputs: Sequence[Output], number: int | None) -> Cell:
         """Replace the outputs and the execution count of a code cell."""
@@ -170,7 +170,7 @@ class RecordedNotebook:
             return change
         now = await self._notebook.read(cell_id)
         state = CellState.of(now, min(OUTPUT_LIMIT, self._checkpoint.room()))
-        if change is None or change.after is None:  # new to the run, or put back by the person
+        if change is None or change.after is None:  # new to the run, or brought back by the person
             self._checkpoint.use(state.size())
             change = CellChange(cell_id, state, Footprint.of(now))
         elif not change.after.same_text(now):
@@ -192,6 +192,11 @@ class RecordedNotebook:
         others = self._checkpoint.restless() - {change.id}
         if old.around is None or (left is not None and has_moved(ids, change.id, left, others)):
             change.before = replace(old, around=around(ids, change.id))
+
+    def _wrote(self, cell: Cell, source: str) -> None:
+        """Note how a host keeps a text that it took; if it holds another one by now, that one is the person's."""
+        if clean(cell.source) == clean(source):
+            self._left(cell.id, hash=cell.hash, type=cell.type)
 
     def _left(self, cell_id: str, *, keys: tuple[str, ...] = (), **facts: object) -> None:
         change = self._checkpoint.cells.get(cell_id)
@@ -241,12 +246,12 @@ def _nearest(ids: Iterable[str], among: set[str]) -> str | None:
     return next((cell_id for cell_id in ids if cell_id in among), None)
 
 
-class _RecordedSink:
-    """Passes outputs on, and tells the recorder what the run left."""
+class _CheckpointedSink:
+    """Passes outputs on, and tells the notebook what the run left."""
 
-    def __init__(self, sink: CellSink, recorder: RecordedNotebook, cell_id: str) -> None:
+    def __init__(self, sink: CellSink, notebook: CheckpointedNotebook, cell_id: str) -> None:
         self._sink = sink
-        self._recorder = recorder
+        self._notebook = notebook
         self._cell = cell_id
 
     def emit(self, output: Output) -> None:
@@ -256,5 +261,5 @@ class _RecordedSink:
     async def end(self, number: int | None) -> tuple[Output, ...]:
         """Mark the cell as idle; return its outputs as they are in the notebook."""
         outputs = await self._sink.end(number)
-        self._recorder.ended(self._cell, number, outputs)
+        self._notebook.ended(self._cell, number, outputs)
         return outputs

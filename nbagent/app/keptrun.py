@@ -1,21 +1,24 @@
 """Takes down a run as it goes, and keeps it when it has finished, so that its cell can be run again for nothing.
 
 Stands between a run and its kernel, its tools and its view. A run that was cut off, failed, or was denied something by
-a rule is not kept: it would be another one the next time. Read `Keeper`.
+a rule is not kept: it would be another one the next time. Read `KeptRun`.
 """
 
 from __future__ import annotations
 
 import ast
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
-from nbagent.app.above import here, shown_above
+from nbagent.app.above import here, shown_above, untold
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
+from nbagent.app.forks import past_hashes
 from nbagent.app.place import Place, View
-from nbagent.app.replay import Asked
+from nbagent.app.replay import RunKey
 from nbagent.core.events import (
     AgentReported,
     ApprovalAnswered,
@@ -36,9 +39,11 @@ from nbagent.core.events_json import to_json
 from nbagent.core.messages import Json
 from nbagent.core.ports import Kernel
 from nbagent.core.tools import Tool
-from nbagent.extend.runs import FinishedRun, RunStore
+from nbagent.extend.runs import FinishedRun
 from nbagent.jupyter.kernel import transformed
-from nbagent.tools.inputs import Inputs, NotingKernel, watched
+from nbagent.tools.inputs import Inputs
+from nbagent.tools.noting import NotingKernel, unwatched, watched
+from nbagent.tools.unseen import not_compared
 from nbagent.view.fold import coalesce
 
 _log = logging.getLogger("nbagent")
@@ -46,11 +51,11 @@ _log = logging.getLogger("nbagent")
 _PIECES = (TextDelta, ThinkingDelta, InputDelta, BlockStarted)
 
 
-class Keeper:
+class KeptRun:
     """One run on its way to the store. Put `kernel`, `tools(…)` and `view` in the place of the run's own."""
 
-    def __init__(self, extension: Extension, place: Place, asked: Asked) -> None:
-        self._extension, self._place, self._asked = extension, place, asked
+    def __init__(self, extension: Extension, place: Place, key: RunKey) -> None:
+        self._extension, self._place, self._key = extension, place, key
         self._events: list[Event] = []
         self._conversation: Conversation | None = None
         self._first = 0
@@ -59,15 +64,29 @@ class Keeper:
         kernel = extension.kernel
         self._inputs = Inputs(kernel.namespace, extension.folder, own=own, plain=_plain(extension.shell))
         self.kernel: Kernel = NotingKernel(kernel, self._inputs)
-        self.view: View = _Taking(place.view, self._events)
+        self.view: View = _Taking(place.view, self._events, self._with_not_compared)
 
-    def tools(self, tools: Iterable[Tool]) -> list[Tool]:
-        """Return `tools` with what their calls read taken down."""
-        return [watched(tool, self._inputs) for tool in tools]
+    def tools(self, tools: Iterable[Tool], own: Iterable[Tool]) -> list[Tool]:
+        """Return `tools` with what their calls read taken down; of `own`, the person's and of others, it can't be seen."""
+        names = {tool.name for tool in own}
+        return [(unwatched if tool.name in names else watched)(tool, self._inputs) for tool in tools]
 
     def begin(self, conversation: Conversation) -> None:
         """Say which conversation the run is of; its first message is the next one."""
         self._conversation, self._first = conversation, len(conversation.session.transcript)
+
+    def not_compared(self, ended: RunEnded) -> str:
+        """Return what will not be compared when the cell is run again, in a sentence; "" for nothing, and if it isn't kept."""
+        kept = self._is_kept(ended) and getattr(self._extension.shell, "kernel", None) is not None
+        return not_compared(self._inputs.seen()) if kept else ""
+
+    def _with_not_compared(self, ended: RunEnded) -> RunEnded:
+        """Say so at the end of the record, where it stands when the record is shown again, too."""
+        said = self.not_compared(ended)
+        return replace(ended, checked=" ".join(filter(None, (ended.checked, said)))) if said else ended
+
+    def _is_kept(self, ended: RunEnded) -> bool:
+        return ended.reason is Reason.END_TURN and not self._refused()
 
     async def end(self, ended: RunEnded) -> None:
         """Keep the run if it has finished."""
@@ -75,29 +94,34 @@ class Keeper:
         if conversation is None:
             return
         conversation.began.pop(cell, None)  # a run that is cut off is gone on with when its cell is run again
-        if ended.reason is not Reason.END_TURN or self._refused():
+        if not self._is_kept(ended):
             return
         if cell:
             conversation.began[cell] = self._first
         now = await here(self._extension.shell, self._place.notebook)
         if now is None:
             return
+        messages = conversation.session.transcript[:]
+        past = await asyncio.to_thread(past_hashes, messages[: self._first])
         run = FinishedRun(
             run=self._run(),
-            text=self._asked.key,
+            text=self._key.text,
             cell=now.cell,
             at=FinishedRun.now(),
             model=self._model(),
             above=now.above,
             shown=await shown_above(self._place.notebook, now),
+            texts=now.texts,
+            untold=await asyncio.to_thread(untold, now, messages),
+            past=past[-1],
             cells=tuple(cell for cell in ended.cells if now.ids is None or cell in now.ids),
-            inputs=self._inputs.to_json(),
+            inputs=await asyncio.to_thread(self._inputs.to_json),
             events=tuple(_stored(event) for event in coalesce(self._events) if not _streamed(event)),
             session=conversation.session.id,
             first=self._first,
-            last=len(conversation.session.transcript),
+            last=len(messages),
         )
-        if problem := RunStore(self._extension.folder).keep(run):
+        if problem := await asyncio.to_thread(self._extension.runs.keep, run):
             _log.warning(problem)
 
     def _refused(self) -> bool:
@@ -142,12 +166,14 @@ def _plain(shell: Any) -> Callable[[str], str]:
 
 
 class _Taking:
-    """A view that takes down every event that it shows."""
+    """A view that takes down every event that it shows; the last one is completed by `last`."""
 
-    def __init__(self, view: View, events: list[Event]) -> None:
-        self._view, self._events = view, events
+    def __init__(self, view: View, events: list[Event], last: Callable[[RunEnded], RunEnded]) -> None:
+        self._view, self._events, self._last = view, events, last
 
     def show(self, event: Event) -> None:
         """Take one event."""
+        if isinstance(event, RunEnded):
+            event = self._last(event)
         self._events.append(event)
         self._view.show(event)

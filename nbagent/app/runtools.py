@@ -1,0 +1,72 @@
+"""The tools of one run: those of the kernel, of the notebook if there is one, of the folder, and the person's own.
+
+Must not know how a run goes, nor what is taken down of its calls. Read `tools_of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from nbagent.app.extension import Extension
+from nbagent.app.ruling import folder_tools, ruled
+from nbagent.core.ports import Kernel, Notebook
+from nbagent.core.tools import Tool, Toolset
+from nbagent.jupyter.figures import with_figures
+from nbagent.tools import control, python, variables
+from nbagent.tools import notebook as notebook_tools
+from nbagent.tools.ledger import Ledger
+from nbagent.tools.results import ResultStore
+from nbagent.tools.seen import Seen
+
+
+class MakeTools(Protocol):
+    """Makes the tools of a run; without `seen`, `ledger` and the kernel that they work `on` only to tell which there are."""
+
+    def __call__(
+        self, results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
+    ) -> list[Tool]:
+        """Return the tools."""
+        ...
+
+
+def tools_of(
+    extension: Extension, notebook: Notebook | None, timeout: float | None, more: Sequence[Tool] = ()
+) -> MakeTools:
+    """Return what makes the tools of a run; `timeout` is the seconds after which its code is stopped (None: never).
+
+    `more` are those of MCP servers, and those that work on the run itself. A tool of the person's takes the place of ours of the same name.
+    """
+
+    def make(
+        results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
+    ) -> list[Tool]:
+        kernel = on or extension.kernel
+        tools = [
+            *variables.tools(kernel),
+            *python.tools(kernel, timeout=timeout),
+            *(
+                notebook_tools.tools(
+                    notebook, kernel, timeout=timeout, seen=seen, ledger=ledger, times=extension.timer.times
+                )
+                if notebook is not None
+                else ()
+            ),
+            *folder_tools(extension, notebook),
+            *control.tools(results),
+        ]
+        tools = ruled(extension, notebook, tools)
+        own = {tool.name for tool in extension.tools}
+        mine = [with_figures(tool) for tool in extension.tools]
+        return [*(tool for tool in tools if tool.name not in own), *mine, *(t for t in more if t.name not in own)]
+
+    return make
+
+
+def named_tools(extension: Extension) -> Toolset:
+    """Return the tools that a run would have, to tell of them only: its cells are those of an empty notebook."""
+    from nbagent.headless.memory import MemoryNotebook
+
+    path = extension.last.notebook if extension.last is not None else ""
+    notebook = extension.file or MemoryNotebook(path=path)
+    return Toolset(tools_of(extension, notebook, None, extension.mcp.tools(None))(ResultStore()))
