@@ -88,7 +88,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "IPython": {"jupyter/": EAGER, "app/": EAGER, "outside": LAZY},
     "PIL": {"tools/results.py": LAZY, "tools/images.py": LAZY},
     "anthropic": {"models/anthropic.py": LAZY, "tools/workspace.py": LAZY,
-                  "extend/memory.py": LAZY},
+                  "tools/workspace_root.py": LAZY, "tools/search.py": LAZY, "extend/memory.py": LAZY},
     "anywidget": {"jupyter/": EAGER, "view/widget.py": EAGER},
     "comm": {"jupyter/": EAGER},
     "httpx": {"models/": LAZY},

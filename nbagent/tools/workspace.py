@@ -3,39 +3,31 @@
 Reading and searching use the helpers of Anthropic's SDK (imported at the first call, never before); writing is ours,
 since it must not follow a link and must never leave half a file. Which call needs a person is decided by the policy from
 `kind`; what was decided is bound to the resolved path, so a path that leads elsewhere at the time of the call is refused.
-Read `_Workspace` first.
+Read `Workspace` in workspace_root.py first.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from nbagent.core.errors import ToolError
 from nbagent.core.files import content_hash
 from nbagent.core.messages import Block, Json, clean, text_block
 from nbagent.core.ports import Notebook, Preview
-from nbagent.core.tools import Call, Kind, Result, Tool, tool
+from nbagent.core.tools import Call, Result, Tool, tool
 from nbagent.tools import notebook_files, paths
-from nbagent.tools.keeping import Keeper
 from nbagent.tools.pathrules import PathRules
-from nbagent.tools.paths import Place, locate
+from nbagent.tools.paths import Place
 from nbagent.tools.results import output_blocks
+from nbagent.tools.search import glob_tool, grep_tool
+from nbagent.tools.workspace_root import IMAGES, MAX_EDIT, MAX_FILE, Workspace, ask_sdk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _T = TypeVar("_T")
-_MAX_FILE = 256 * 1024
-_MAX_EDIT = 4 * 1024 * 1024
-_MAX_IMAGE = 40 * 1024 * 1024
-_MAX_LINES = 200
-_MAX_LINE = 400
-_MISSING = "(no file)"
-_IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"})
 _LANGUAGES = {".py": "python", ".md": "markdown", ".json": "json", ".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 
 
@@ -51,108 +43,17 @@ def tools(
     `notebook` is the open one of this run, which is not written as a file; `also` are folders that count as inside;
     `denied` tells of a path that a rule forbids to read: searches leave it out.
     """
-    workspace = _Workspace(root, notebook, also, denied)
-    return [_read_tool(workspace), _write_tool(workspace), _edit_tool(workspace), _glob(workspace), _grep(workspace)]
+    workspace = Workspace(root, notebook, also, denied)
+    return [
+        _read_tool(workspace),
+        _write_tool(workspace),
+        _edit_tool(workspace),
+        glob_tool(workspace),
+        grep_tool(workspace),
+    ]
 
 
-class _Workspace:
-    """The root, and where each spelled path led when the policy decided about it."""
-
-    def __init__(
-        self, root: Path, notebook: Notebook | None, also: Sequence[Path], denied: Callable[[str], bool]
-    ) -> None:
-        self.root = root
-        self.denied = denied
-        self._also = tuple(Path(os.path.realpath(folder)) for folder in also)
-        self.notebook = notebook
-        self._keepers: dict[Path, Keeper] = {}
-        self._decided: dict[tuple[str, bool], set[Place | None]] = {}
-        self._overwritten: dict[Path, set[str]] = {}
-
-    def decide(self, spelled: str, *, writes: bool) -> Place | None:
-        """Return where a path leads (None: nowhere, the call will say why) and bind the call to it.
-
-        Every question of the policy comes through here; if two got different answers, the call is refused.
-        """
-        try:
-            place = locate(self.root, spelled)
-        except ToolError:
-            place = None
-        self._decided.setdefault((spelled, writes), set()).add(place)
-        return place
-
-    def kind(self, spelled: str, *, writes: bool) -> Kind:
-        """Return the row of the policy table: outside the root is protected, and so are guarded or secret files."""
-        place = self.decide(spelled, writes=writes)
-        if place is None:
-            return Kind.READ  # nothing can happen: the call only returns the reason
-        self._overwritten.pop(place.path, None)  # a new decision begins with this question
-        inside = place.inside or any(folder in (place.path, *place.path.parents) for folder in self._also)
-        if not inside or place.secret or (writes and place.guarded):
-            return Kind.PROTECTED
-        return Kind.WRITE_FILE if writes else Kind.READ
-
-    def subject(self, spelled: str, *, writes: bool) -> str:
-        """Return what a rule matches: the path where it really leads, relative to the root if inside."""
-        place = self.decide(spelled, writes=writes)
-        return place.shown if place else spelled
-
-    def approved(self, spelled: str, *, writes: bool) -> Place:
-        """Return where the path leads now; refuse if the decision was about another place."""
-        decided = self._decided.pop((spelled, writes), None)
-        place = locate(self.root, spelled)
-        if decided is None and place.inside and not place.secret and not (writes and place.guarded):
-            return place
-        if decided != {place}:
-            raise ToolError(
-                f"{spelled!r} leads elsewhere than when the call was decided on: nothing was done. Try again"
-            )
-        return place
-
-    def old_text(self, place: Place | None) -> str:
-        """Return the text of a file that would be overwritten, and remember it: another text must not be overwritten."""
-        if place is None:
-            return ""
-        try:
-            data = paths.read_file(place.path, _limit(place))
-        except FileNotFoundError:
-            self._overwritten.setdefault(place.path, set()).add(_MISSING)
-            return ""
-        except (OSError, ToolError):  # too big or no file: the call itself will say so
-            return ""
-        self._overwritten.setdefault(place.path, set()).add(hashlib.sha256(data).hexdigest())
-        return data.decode("utf-8", "replace")
-
-    def check_unchanged(self, place: Place) -> None:
-        """Refuse to overwrite a file that is not the one that was shown."""
-        shown = self._overwritten.pop(place.path, None)
-        if shown is None:
-            return
-        try:
-            now = hashlib.sha256(paths.read_file(place.path, _limit(place))).hexdigest()
-        except FileNotFoundError:
-            now = _MISSING
-        if shown != {now}:
-            raise ToolError(f"{place.shown} changed since the call was shown: nothing was written. Read it again")
-
-    def keeper(self, place: Place) -> Keeper:
-        """Return what writes the notebook at `place`; refuse for the open notebook of this run."""
-        notebook_files.refuse_open(place, self.root, self.notebook)
-        return self._keepers.setdefault(place.path, Keeper(place.path, place.shown))
-
-    def context(self, place: Place) -> Any:
-        """Return the SDK's context: confined to the root and, where it was approved, this one place outside."""
-        from anthropic.lib.tools.agent_toolset import AgentToolContext  # noqa: PLC0415  (the SDK takes a second)
-
-        return AgentToolContext(
-            workdir=self.root,
-            allowed_roots=[] if place.inside else [place.path],
-            max_file_bytes=None if place.path.suffix.lower() in _IMAGES else _MAX_FILE,
-            max_image_base64_bytes=_MAX_IMAGE,
-        )
-
-
-def _read_tool(workspace: _Workspace) -> Tool:
+def _read_tool(workspace: Workspace) -> Tool:
     @tool(
         kind=lambda given: workspace.kind(given["path"], writes=False),
         subject=lambda given: workspace.subject(given["path"], writes=False),
@@ -173,12 +74,12 @@ def _read_tool(workspace: _Workspace) -> Tool:
             raise ToolError(f"{place.shown} is a folder: use glob to see what is in it")
         whole = start_line <= 1 and end_line is None
         size = _on_disk(place, lambda: place.path.stat().st_size)
-        if whole and size > _MAX_FILE and place.path.suffix.lower() not in _IMAGES:
+        if whole and size > MAX_FILE and place.path.suffix.lower() not in IMAGES:
             raise ToolError(f"{place.shown} has {size} bytes: give start_line and end_line, or load it in a cell")
         given = {"file_path": str(place.path)} | ({} if whole else {"view_range": [max(start_line, 1), end_line or -1]})
         from anthropic.lib.tools.agent_toolset import beta_read_tool  # noqa: PLC0415
 
-        said = await _ask_sdk(beta_read_tool(workspace.context(place)), given, place)
+        said = await ask_sdk(beta_read_tool(workspace.context(place)), given, place)
         if isinstance(said, str):
             text = said or ("(the file is empty)" if whole else "(no such lines)")
             return Result((text_block(text),), f"{place.shown}: {len(said.splitlines())} lines")
@@ -187,7 +88,7 @@ def _read_tool(workspace: _Workspace) -> Tool:
     return read_file
 
 
-def _write_tool(workspace: _Workspace) -> Tool:
+def _write_tool(workspace: Workspace) -> Tool:
     def preview(given: Json) -> Preview:
         place = workspace.decide(given["path"], writes=True)
         old = workspace.old_text(place)
@@ -223,7 +124,7 @@ def _write_tool(workspace: _Workspace) -> Tool:
     return write_file
 
 
-def _edit_tool(workspace: _Workspace) -> Tool:
+def _edit_tool(workspace: Workspace) -> Tool:
     def preview(given: Json) -> Preview:
         new, old = clean(given["new_text"]), given["old_text"]
         line = _line_of(workspace.decide(given["path"], writes=True), old)
@@ -251,7 +152,7 @@ def _edit_tool(workspace: _Workspace) -> Tool:
             keeper = workspace.keeper(place)
             said = await asyncio.to_thread(notebook_files.edit, keeper, call, old_text, new_text, every=replace_all)
             return Result((text_block(said),), f"edited {place.shown}")
-        data = _on_disk(place, lambda: paths.read_file(place.path, _MAX_EDIT))
+        data = _on_disk(place, lambda: paths.read_file(place.path, MAX_EDIT))
         changed, count = _replaced(data, place, old_text, clean(new_text), every=replace_all)
         was = content_hash(data)
         _on_disk(place, lambda: paths.replace_file(place.path, changed, was=was))
@@ -263,7 +164,7 @@ def _edit_tool(workspace: _Workspace) -> Tool:
 def _line_of(place: Place | None, old: str) -> int:
     """Return the number of the line in which the one place of a text begins in a file; 0 where there is no such place."""
     try:
-        text = "" if place is None else paths.read_file(place.path, _MAX_EDIT).decode("utf-8")
+        text = "" if place is None else paths.read_file(place.path, MAX_EDIT).decode("utf-8")
     except (OSError, ValueError, ToolError):  # the call itself will say so
         return 0
     text, old = (part.replace("\r\n", "\n") for part in (text, old))
@@ -292,96 +193,6 @@ def _replaced(data: bytes, place: Place, old: str, new: str, *, every: bool) -> 
     return text.replace(old, new).encode("utf-8"), count
 
 
-def _glob(workspace: _Workspace) -> Tool:
-    @tool(
-        kind=lambda given: workspace.kind(given["folder"], writes=False),
-        subject=lambda given: workspace.subject(given["folder"], writes=False),
-        title=lambda given: f"find files {given['pattern']}",
-        grammar=PathRules(workspace.root, "folder", folder=True),
-    )
-    async def glob(_call: Call, pattern: str = "*", folder: str = ".") -> Result:
-        """Find files by name, newest first, e.g. "**/*.csv". The pattern "*" lists a folder.
-
-        Args:
-            pattern: what names must look like: * any name, ** any folders, ? one letter.
-            folder: where to look, relative to the working folder.
-        """
-        place = workspace.approved(folder, writes=False)
-        from anthropic.lib.tools.agent_toolset import beta_glob_tool  # noqa: PLC0415
-
-        finder = beta_glob_tool(workspace.context(place))
-        given = {"pattern": clean(pattern), "path": str(place.path)}
-        # in a thread: a walk through a big tree must not hold up the kernel
-        said = await asyncio.to_thread(lambda: asyncio.run(_ask_sdk(finder, given, place)))
-        return _listed(workspace, str(said), place, "files")
-
-    return glob
-
-
-def _grep(workspace: _Workspace) -> Tool:
-    @tool(
-        kind=lambda given: workspace.kind(given["folder"], writes=False),
-        subject=lambda given: workspace.subject(given["folder"], writes=False),
-        title=lambda given: f"search for {given['pattern']}",
-        grammar=PathRules(workspace.root, "folder", folder=True),
-    )
-    async def grep(_call: Call, pattern: str, folder: str = ".") -> Result:
-        """Search the text of files for a regular expression; gives path:line:text for each hit.
-
-        Args:
-            pattern: the regular expression, e.g. "def load|read_csv".
-            folder: a folder or one file, relative to the working folder.
-        """
-        place = workspace.approved(folder, writes=False)
-        from anthropic.lib.tools.agent_toolset import beta_grep_tool  # noqa: PLC0415
-
-        # on this thread: the SDK ends a search that takes too long by a signal, which only the main thread gets
-        searcher = beta_grep_tool(workspace.context(place))
-        said = await _ask_sdk(searcher, {"pattern": clean(pattern), "path": str(place.path)}, place)
-        return _listed(workspace, str(said), place, "hits")
-
-    return grep
-
-
-async def _ask_sdk(sdk_tool: Any, given: Json, place: Place) -> str | list[Json]:
-    """Call one of the SDK's tools; its errors become ours, without the name of its operation."""
-    from anthropic.lib.tools import ToolError as SdkError  # noqa: PLC0415
-
-    try:
-        return await sdk_tool.call(given)
-    except SdkError as error:
-        said = str(error).partition(": ")[2].replace(str(place.path), place.shown)
-        raise ToolError(said.replace("view_range", "start_line and end_line")) from None
-    except OSError as error:
-        raise ToolError(error.strerror or "the file can't be read") from None
-
-
-def _listed(workspace: _Workspace, said: str, place: Place, what: str) -> Result:
-    """Return the SDK's lines with paths relative to the root, without secret files, cut to a readable number."""
-    root = os.path.join(os.path.realpath(workspace.root), "")  # noqa: PTH118  (with the separator at its end)
-    secret: dict[str, bool] = {}
-    lines: list[str] = []
-    for line in "" if said == "no matches" else said.splitlines():
-        short = line.removeprefix(root)
-        path = short if what == "files" else short.partition(":")[0]
-        if path not in secret:
-            hidden = what == "hits" and not place.secret and _is_secret(workspace, path)
-            secret[path] = hidden or workspace.denied(path)
-        if not secret[path]:
-            lines.append(clean(short if len(short) <= _MAX_LINE else short[:_MAX_LINE] + "…"))
-    if not lines:
-        return Result((text_block("no matches"),), "no matches")
-    more = f"\n… and {len(lines) - _MAX_LINES} more: narrow the search" if len(lines) > _MAX_LINES else ""
-    return Result((text_block("\n".join(lines[:_MAX_LINES]) + more),), f"{len(lines)} {what}")
-
-
-def _is_secret(workspace: _Workspace, path: str) -> bool:
-    try:
-        return locate(workspace.root, path).secret
-    except ToolError:
-        return False
-
-
 def _media(block: Json) -> Block:
     """Return a block of the SDK as one that fits a request: images are scaled down as a cell's images are."""
     source = block.get("source") or {}
@@ -389,10 +200,6 @@ def _media(block: Json) -> Block:
         return block
     shown = {"output_type": "display_data", "data": {source["media_type"]: source["data"]}, "metadata": {}}
     return output_blocks([shown])[0]
-
-
-def _limit(place: Place) -> int:
-    return notebook_files.MOST if notebook_files.is_notebook(place) else _MAX_EDIT
 
 
 def _on_disk(place: Place, operation: Callable[[], _T]) -> _T:

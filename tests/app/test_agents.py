@@ -90,8 +90,6 @@ async def test_explore_answers_in_its_cell_and_the_conversation_hears_of_it_with
     await run_agent_cell(extension, f"{SCRIPTS}:repeats", "hello")
     before = extension.last
     await explore(extension, f"quick {SCRIPTS}:looks what is x?")
-    assert extension.answer is not None
-    assert extension.answer.text == "x is 1"
     assert extension.last is before
     extension.choose(model="scripted:tests.app.agent_scripts:repeats")
     answer = await run_agent_cell(extension, "", "and now?")

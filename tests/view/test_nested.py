@@ -117,7 +117,7 @@ def test_the_last_line_says_what_it_does_now_and_then_how_it_ended():
     story = Story().begun()
     story.inner(ev.CallStarted, call_id="c1", name="grep", input={}, title="grep x", preview={})
     assert nested.line(story.call.agents[0]) == "grep x"
-    assert story.view.activity == "Explore: Running grep"
+    assert story.view.activity == "Explore: Running grep x"
     story.over()
     assert nested.line(story.call.agents[0]) == "Done."
 
