@@ -1,7 +1,7 @@
 # make demo    the quickstart notebook, headless: no key, no network beyond the package registries
 # make lab     the quickstart in JupyterLab, to run by hand; what the demo wrote lies beside it
 # make test    all of it: lint, types, every test (real kernels, real JupyterLab in a real Chromium)
-# make test-places   those that a place may break, on older versions of ipykernel and in Notebook 7
+# make test-places   those that a place may break, on older versions of ipykernel and in Notebook 7 (CI runs both)
 # make check   lint, types and the fast tests, in under a minute (the slow ones of them are in make test)
 # make clean   what these made
 #
