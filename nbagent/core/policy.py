@@ -95,7 +95,7 @@ class Gate(Protocol):
 
 _BY_MODE = {
     "allow": "mode {mode} allows this: {kind}",
-    "ask": "mode {mode} asks before this: {kind}",
+    "ask": "in mode {mode} you are asked first: {kind}",
     "deny": "mode {mode} does not allow this: {kind}",
 }
 

@@ -43,7 +43,7 @@ async def test_a_person_reads_text_and_types_their_answers_and_nothing_looks_ali
             ]
             assert "allow run_python(sha256:" in (await console.cell("%agent rules")).text, "the rule is kept"
             assert len(cell.asked) == 4
-            for part in ("print(x + 2)", "mode default asks before this", "It is **42**.", "✓ Done."):
+            for part in ("print(x + 2)", "in mode default you are asked first", "It is **42**.", "✓ Done."):
                 assert part in cell.text, cell.text
             assert "Looking for the page" not in cell.text, "what stood there before the answer is gone"
             assert (await console.cell("1 + 1")).text == "2"

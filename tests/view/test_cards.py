@@ -67,13 +67,13 @@ async def test_a_card_of_several_comes_when_all_are_there(person):
 
 async def test_why_a_card_asks_is_said_once(person):
     reasons = [
-        "mode default asks before this: run a cell",
-        "mode default asks before this: add a cell",
+        "in mode default you are asked first: run a cell",
+        "in mode default you are asked first: add a cell",
         "a rule asks",
         "",
     ]
     person.shows([*START, *asks(*(replace(a, why=why) for a, why in zip(four(), reasons, strict=True)))])
-    assert "Mode default asks before this: run a cell, or add a cell; a rule asks" in person.text
+    assert "In mode default you are asked first: run a cell, or add a cell; a rule asks" in person.text
 
 
 async def test_the_button_says_what_it_would_approve(asked):
