@@ -255,7 +255,19 @@ def _npm(rest: Sequence[Word]) -> str:
     return f"npm {first} runs any package" if first in {"exec", "x", "dlx", "explore", "config", "set"} else ""
 
 
+def _less(rest: Sequence[Word]) -> str:
+    return next((f"less {word.text[:20]} is a command of less" for word in rest if word.text[:1] == "+"), "")
+
+
+def _index(rest: Sequence[Word]) -> str:
+    """Say whether a name of a variable has an index: the shell works it out, with the commands in it, also in quotes."""
+    found = next((word.text for word in rest if re.search(r"\[.*(?:\$|`)", word.text, re.DOTALL)), "")
+    return f"{found[:20]} can run a command: bash works out what stands in […]" if found else ""
+
+
 _SPECIAL: dict[str, Callable[[Sequence[Word]], str]] = {
+    "less": _less,
+    **dict.fromkeys(("[", "getopts", "let", "printf", "read", "test", "wait"), _index),
     "git": _git,
     "tar": _tar,
     "sed": _sed,

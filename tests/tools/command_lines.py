@@ -23,6 +23,9 @@ allow Bash(pytest:*)
 allow Bash(mkdir *)
 allow Edit(build/**)
 allow Bash(touch *)
+allow Bash(printf *)
+allow Bash(test *)
+allow Bash(less *)
 ask Bash(git push *)
 ask Bash(*--force*)
 deny Bash(rm *)
@@ -33,6 +36,9 @@ deny Edit(locked/**)
 """
 
 ALLOW = r"""
+printf '%s [%d]' total 3
+test -f a.txt && git status
+less a.txt
 git status
 git log --oneline -5
 git
@@ -242,6 +248,11 @@ awk 'BEGIN {system("id")}'
 awk '{print > "out"}' a.txt
 awk '{print | "sh"}' a.txt
 awk -f prog a.txt
+printf -v 'a[$(id)]' x
+test -v 'a[$(id)]'
+test -v "a[\`id\`]" && git status
+less '+!id' a.txt
+less +F a.txt
 tar xf a.tar --to-command=sh
 tar --checkpoint=1 --checkpoint-action=exec=sh -cf a.tar .
 tar cf a.tar --use-compress-program=./x .
