@@ -76,7 +76,8 @@ class KernelHooks:
     def look(self) -> Loaded:
         """Read the settings files; raises `ConfigError` for one of the person's own that can't be read."""
         places = self._places()
-        self._loaded = load(places, Trust(places.root, places.own / "trust").holds)
+        trust = Trust(places.root, places.own / "trust")
+        self._loaded = load(places, trust.holds, trust.changed)
         return self._loaded
 
     def table(self, session: str) -> HookTable | None:
@@ -235,7 +236,9 @@ def _waiting(found: Loaded) -> list[str]:
     if not found.inert:
         return []
     files = ", ".join(dict.fromkeys(power.file for power in found.inert))
-    return [f"{len(found.inert)} hook(s) in {files} are not used: you have not said that you trust them."]
+    return [
+        f"{len(found.inert)} hook(s) in {files} are not used: you have not said that you trust them as they are now."
+    ]
 
 
 def _line(hook: Hook) -> str:

@@ -1,7 +1,8 @@
 """Which hooks a folder and its person have: settings files of all levels, read with trust in the project's own.
 
 Those of a project are inert until the person said yes to them (`holds`); those that are not stay named, so that the
-person can be told. Must not know how a hook runs. Read `load`.
+person can be told. One whose script has changed since the yes stays in its place and fails each time, so that its gate
+is shut: else changing a guard would be a way past it. Must not know how a hook runs. Read `load`.
 """
 
 from __future__ import annotations
@@ -40,13 +41,15 @@ class Loaded:
     variables: tuple[str, ...] | None = None
 
 
-def load(places: Places, holds: Callable[[Power], bool]) -> Loaded:
+def load(places: Places, holds: Callable[[Power], bool], changed: Callable[[Power], bool] = lambda _: False) -> Loaded:
     """Read all settings files for the working folder of `places`; `holds` tells whether the person trusts a power.
+
+    `changed` tells whether they trusted it with another content.
 
     Raises `ConfigError` for one of the person's own files, or a trusted table, that has another shape: a run without its
     guards must not begin.
     """
-    found = _Found(places, holds)
+    found = _Found(places, holds, changed)
     found.take(_own(places.managed / MANAGED), places.managed / MANAGED, "managed")
     only_managed = found.said.get("allowManagedHooksOnly") is True
     for path in reversed(places.user(USER)):
@@ -75,12 +78,12 @@ def of_agent(table: object, name: str, *, trusted: bool) -> tuple[Hook, ...]:
 class _Found:
     """What was found so far."""
 
-    def __init__(self, places: Places, holds: Callable[[Power], bool]) -> None:
+    def __init__(self, places: Places, holds: Callable[[Power], bool], changed: Callable[[Power], bool]) -> None:
         self.hooks: list[Hook] = []
         self.problems: list[str] = []
         self.inert: list[Power] = []
         self.said: Json = {}
-        self._places, self._holds = places, holds
+        self._places, self._holds, self._changed = places, holds, changed
         self._lists: dict[str, tuple[str, ...]] = {}
         self._off: set[Scope] = set()
 
@@ -112,8 +115,11 @@ class _Found:
         for hook in found.hooks:
             if hook.is_allowed:
                 self.hooks.append(hook)
-            else:
-                self.inert.append(hook_power(*hook.written, dict(hook.spec), shown, self._places))
+                continue
+            power = hook_power(*hook.written, dict(hook.spec), shown, self._places)
+            self.inert.append(power)
+            if self._changed(power):
+                self.hooks.append(hook)
 
     def _disable(self, scope: Scope) -> None:
         """Switch hooks off: the administrator all, the person all but the administrator's, a project only its own."""

