@@ -236,9 +236,7 @@ def _waiting(found: Loaded) -> list[str]:
     if not found.inert:
         return []
     files = ", ".join(dict.fromkeys(power.file for power in found.inert))
-    return [
-        f"{len(found.inert)} hook(s) in {files} are not used: you have not said that you trust them as they are now."
-    ]
+    return [f"{len(found.inert)} hook(s) in {files} are not used: you have not said that you trust them."]
 
 
 def _line(hook: Hook) -> str:
