@@ -134,7 +134,10 @@ class HookTable:
             return True
         if payload.event not in TOOL_EVENTS or not isinstance(payload, ToolPayload):
             return False
-        return self._fits(hook.rule, payload.tool_name, payload.tool_input, place)
+        try:
+            return self._fits(hook.rule, payload.tool_name, payload.tool_input, place)
+        except _UNFIT:  # an input of a shape that no rule is about: where it is not sure, the hook runs
+            return True
 
     async def _one(
         self, hook: Hook, dialect: Dialect, payload: Payload, where: Where, place: Place, report: Report
@@ -146,7 +149,7 @@ class HookTable:
         began = time.monotonic()
         try:
             verdict, printed = await self._asked(hook, _told(payload, where, place, dialect))
-            verdict = _heard(verdict, payload, place, dialect)
+            verdict = _narrowed(hook, _heard(verdict, payload, place, dialect))
         except Failed as error:
             report(_finished(news, "failed", _failure(hook, str(error)), began))
             return hooks_output.failed(payload.event, str(error), hook.name, hook.on_failure)
@@ -263,13 +266,38 @@ def _blocks_the_loop(hook: Hook) -> bool:
     return hook.type == "python" and not inspect.iscoroutinefunction(hook.function)
 
 
+_UNFIT = (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What comes of an input, or of an answer, with values of a wrong kind in it."""
+
+
 def _told(payload: Payload, where: Where, place: Place, dialect: Dialect) -> Json:
+    """Return what a hook is told; raises `Failed` where it can't be said in its words."""
     said = payload.to_json(where)
-    return hooks_names.told(said, place) if dialect == "claude" else said
+    try:
+        return hooks_names.told(said, place) if dialect == "claude" else said
+    except _UNFIT as error:
+        raise Failed(f"this call can't be said in Claude Code's words ({_said(error)})") from None
+
+
+def _narrowed(hook: Hook, verdict: Verdict) -> Verdict:
+    """Return what counts of a hook's word: one of a subagent's kind allows nothing that its parent would be asked about."""
+    if hook.source.scope != "agent":
+        return verdict
+    rules = tuple(rule for rule in verdict.rules if rule[0] != "allow")
+    if verdict.decision != "allow":
+        return replace(verdict, rules=rules)
+    return replace(verdict, decision="", reasons=(), rules=rules)
 
 
 def _heard(verdict: Verdict, payload: Payload, place: Place, dialect: Dialect) -> Verdict:
-    """Return what was said in Claude's words in ours."""
+    """Return what was said in Claude's words in ours; raises `Failed` where it means nothing."""
+    try:
+        return _in_ours(verdict, payload, place, dialect)
+    except _UNFIT as error:
+        raise Failed(f"what it wants in place of the input can't be used ({_said(error)})") from None
+
+
+def _in_ours(verdict: Verdict, payload: Payload, place: Place, dialect: Dialect) -> Verdict:
     if dialect != "claude" or not isinstance(payload, ToolPayload):
         return verdict
     updated, output = verdict.updated_input, verdict.updated_output
