@@ -12,6 +12,7 @@ import re
 import secrets
 import stat
 import sys
+import unicodedata
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,10 @@ _GUARDED_FOLDERS = frozenset(
         ".jupyter",
         ".config",
         ".local",
+        ".devcontainer",
+        ".cargo",
+        ".yarn",
+        ".mvn",
     }
 )
 _SECRET_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker"})
@@ -40,7 +45,8 @@ _GUARDED_NAMES = frozenset(
         *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
         *(".zlogin", ".cshrc", ".tcshrc", ".kshrc", ".inputrc", ".envrc", ".mcp.json", ".gitconfig", ".gitmodules"),
         *(".gitattributes", ".pre-commit-config.yaml", "config.fish", "crontab", "pyproject.toml", "ipython_config.py"),
-        *("sitecustomize.py", "usercustomize.py"),
+        *("sitecustomize.py", "usercustomize.py", ".pdbrc", ".gdbinit", ".vimrc", ".exrc", ".huskyrc", ".ripgreprc"),
+        *(".yarnrc", ".yarnrc.yml", ".condarc", ".curlrc", ".wgetrc", "pip.conf", "bunfig.toml", ".bunfig.toml"),
     }
 )
 _GUARDED_NAME = re.compile(r"\A(?:jupyter_.*config.*\.(?:py|json)|ipython_.*config.*\.(?:py|json)|.*\.pth)\Z")
@@ -97,13 +103,23 @@ def locate(root: Path, spelled: str) -> Place:
     name = parts[-1] if parts else ""
     secret = not _SECRET_FOLDERS.isdisjoint(parts) or name in _SECRET_NAMES or bool(_SECRET_NAME.match(name))
     named = name in _GUARDED_NAMES or name == "git~1" or bool(_GUARDED_NAME.match(name))
-    guarded = secret or named or not _GUARDED_FOLDERS.isdisjoint(parts)
+    guarded = secret or named or not _GUARDED_FOLDERS.isdisjoint(parts) or _behind_a_link(base, path, spelled)
     return Place(path, shown, inside, guarded, secret)
 
 
+def _behind_a_link(base: Path, path: Path, spelled: str) -> bool:
+    """Whether a path was spelled through a guarded folder of the root that is a link, or lies where such a link leads."""
+    written = Path(os.path.normpath(base / spelled))
+    if written.is_relative_to(base) and not _GUARDED_FOLDERS.isdisjoint(map(_plain, written.relative_to(base).parts)):
+        return True
+    links = (base / name for name in _GUARDED_FOLDERS)
+    return any(link.is_symlink() and path.is_relative_to(os.path.realpath(link)) for link in links)
+
+
 def _plain(part: str) -> str:
-    """Return a name as a careless disk compares it: no case, no stream suffix, no trailing dots or spaces."""
-    return part.casefold().split(":")[0].rstrip(". ")
+    """Return a name as a careless disk compares it: no case, no stream suffix, no trailing dots, spaces, unseen letters."""
+    seen = part if part.isascii() else "".join(c for c in part if unicodedata.category(c) != "Cf")
+    return seen.casefold().split(":")[0].rstrip(". ")
 
 
 def read_file(path: Path, limit: int) -> bytes:

@@ -137,11 +137,25 @@ def test_other_files_are_not(call, path):
     assert call.kind("write_file", path=path, content="x") is Kind.WRITE_FILE
 
 
+@pytest.mark.parametrize("path", [".g\u200cit/hooks/x", "\u2060.mcp.json", ".devcontainer/devcontainer.json", ".pdbrc"])
+def test_unseen_letters_in_a_name_and_files_that_other_programs_run_are_guarded(call, path):
+    assert call.kind("write_file", path=path, content="x") is Kind.PROTECTED
+
+
 def test_a_link_to_a_guarded_file_is_guarded(call, root):
     (root / ".git").mkdir()
     (root / "harmless").symlink_to(".git")
     assert call.kind("write_file", path="harmless/config", content="x") is Kind.PROTECTED
     assert call.subject("write_file", path="harmless/config", content="x") == ".git/config"
+
+
+@pytest.mark.parametrize("path", [".claude/settings.json", "shared/settings.json", "a/../.claude/x/y", ".CLAUDE/x"])
+def test_a_guarded_folder_that_is_a_link_is_guarded_by_its_name_and_where_it_leads(call, root, path):
+    """Row 110: project files that widen what is allowed, in a folder that is linked in."""
+    (root / "shared").mkdir()
+    (root / ".claude").symlink_to("shared")
+    assert call.kind("write_file", path=path, content="x") is Kind.PROTECTED
+    assert call.kind("write_file", path="other/settings.json", content="x") is Kind.WRITE_FILE
 
 
 async def test_a_root_that_is_a_link_itself_is_inside(root):
