@@ -192,6 +192,23 @@ def mcp_serve(
 
 
 @app.command()
+def trust(
+    answer: Annotated[
+        str, typer.Argument(help="show, yes, no or forget; without it all is shown and you are asked.")
+    ] = "",
+    folder: Annotated[Path, typer.Option("--folder", exists=True, file_okay=False, help="Of which folder.")] = Path(),
+) -> None:
+    """Show what a folder's files can run or allow (hooks, MCP servers, rules, skills), and say whether you trust them."""
+    from nbagent.app.trusting import on_terminal
+
+    console = Console()
+    try:
+        on_terminal(folder, answer, input, lambda text: console.print(text, markup=False, highlight=False))
+    except (ConfigError, EOFError) as error:
+        _fail(str(error) or "Nobody answered, so nothing was changed.")
+
+
+@app.command()
 def doctor() -> None:
     """Say what works here and what is missing."""
     from nbagent.app.doctor import examine, report

@@ -24,15 +24,13 @@ from nbagent.core.shown import visible_plain
 from nbagent.core.subagents import spawn
 from nbagent.core.tools import Call, Tool
 from nbagent.extend.agentfiles import Agents, load_agents, notes_folder
+from nbagent.extend.folder import FolderFiles
 from nbagent.extend.hooks import HookTable
 from nbagent.extend.hooks_settings import Source, as_subagent, read
-from nbagent.extend.instructions import Instructions
 from nbagent.extend.memory import Memory
 from nbagent.extend.places import Places
 from nbagent.extend.render import Invocation, Surroundings, render
 from nbagent.extend.sessions import JsonlStore
-from nbagent.extend.shelf import Shelf
-from nbagent.extend.trust import Trust
 from nbagent.models import open_model
 from nbagent.models.catalog import DEFAULT_MODEL, at_most
 from nbagent.models.scripted import ScriptedModel, call, result_of
@@ -186,7 +184,7 @@ class Team:
         """Return where a subagent is, the instructions of the project, and the notes and skills of its kind."""
         notebook = self._place.notebook
         own = f" The agent's own cell is {notebook.own_cell}." if notebook is not None and notebook.own_cell else ""
-        places, trust = _places(self._extension)
+        files = self._extension.files
         notes = _notes(self._extension, spec)
         lines = [
             f"The open notebook is {notebook.path or 'unnamed'}.{own}" if notebook is not None else "",
@@ -194,8 +192,8 @@ class Team:
             f"The permission mode is {self._gate.mode}.",
         ]
         place = "\n".join(line for line in lines if line)
-        told = Instructions(places, trust).start().text if spec.with_instructions else ""
-        skills = await _skills(places, trust, spec)
+        told = files.told.text if spec.with_instructions else ""
+        skills = await _skills(files, spec)
         parts = (place, told, notes.text() if notes is not None else "", *skills)
         return "\n\n".join(part for part in parts if part)
 
@@ -210,13 +208,7 @@ class Team:
 
 def files_of(extension: Extension) -> tuple[Places, Agents]:
     """Return the kinds of subagents in files, read anew; those of a project that widen are there once it is trusted."""
-    places, trust = _places(extension)
-    return places, load_agents(places, trust)
-
-
-def _places(extension: Extension) -> tuple[Places, Trust]:
-    places = Places.of(extension.folder, os.environ)
-    return places, Trust(places.root, places.own / "trust")
+    return extension.files.places, load_agents(extension.files.places, extension.trust)
 
 
 def specs_of(extension: Extension) -> dict[str, AgentSpec]:
@@ -234,20 +226,16 @@ def specs_of(extension: Extension) -> dict[str, AgentSpec]:
 
 def _notes(extension: Extension, spec: AgentSpec) -> Memory | None:
     """Return the notes that this kind keeps for itself, None where it keeps none."""
-    folder = notes_folder(Places.of(extension.folder, os.environ), spec)
+    folder = notes_folder(extension.files.places, spec)
     return None if folder is None else Memory(folder)
 
 
-async def _skills(places: Places, trust: Trust, spec: AgentSpec) -> list[str]:
+async def _skills(files: FolderFiles, spec: AgentSpec) -> list[str]:
     """Return the texts of the skills that this kind begins with; one that would run commands is left out, and says so."""
-    if not spec.skills:
-        return []
-    shelf = Shelf(places, trust)
-    shelf.load()
     texts: list[str] = []
     for name in spec.skills:
         try:
-            one = await render(shelf.for_model(name), "", Surroundings(places.root))
+            one = await render(files.shelf.for_model(name), "", Surroundings(files.places.root))
             texts.append(f"The skill {name}:\n{one.text}")
         except ToolError as error:
             texts.append(f"The skill {name} can't be loaded: {error}.")

@@ -21,7 +21,6 @@ from nbagent.app.mcp import news_of_run, tools_of_run
 from nbagent.app.model import model_of
 from nbagent.app.place import Place
 from nbagent.app.restarts import gone_with
-from nbagent.app.ruling import of_files
 from nbagent.app.runtools import MakeTools, tools_of
 from nbagent.config import Settings
 from nbagent.core.events import Noted
@@ -155,8 +154,6 @@ async def _conversation(
         if changed and not new:
             place.view.show(before_run(Noted, text=OTHER_TOOLS, level="info"))
         found = Conversation.begin(settings, make, extension.folder, path)
-        for text in of_files(settings):
-            place.view.show(before_run(Noted, text=text))
     extension.conversations[place.document] = found
     extension.last = found
     return found

@@ -20,6 +20,7 @@ from nbagent.app.model import model_of
 from nbagent.app.options import parse
 from nbagent.app.place import Place, Reins, find_place
 from nbagent.app.replay import RunKey, offer, why_failed
+from nbagent.app.trusting import asked
 from nbagent.app.undo_commands import show_desk
 from nbagent.config import Settings
 from nbagent.core.drive import drive
@@ -120,13 +121,15 @@ def _request(extension: Extension, line: str, body: str, compose: Compose | None
     if extension.undo.lock.locked():
         raise ConfigError(TAKING_BACK)
     extension.wanted_again(options)
-    settings = extension.settings(
-        {name: value for name, value in options.items() if name not in {"new", "out", "again"}}
-    )
+    settings = _settings(extension, options)
     settings.limits()
     settings.policy()
     model_of(settings)
     return _Request(words, options, settings, compose, errand)
+
+
+def _settings(extension: Extension, options: Json) -> Settings:
+    return extension.settings({name: value for name, value in options.items() if name not in {"new", "out", "again"}})
 
 
 def _reins(extension: Extension, stop: Stop, limit: float | None) -> Reins:
@@ -162,7 +165,9 @@ async def _run(
     """Run, with all that undo needs put by; keep the run if it finishes, so that the cell can be run again for nothing."""
     view, kept = place.view, KeptRun(extension, place, key)
     place.view = kept.view
-    settings = await consented(extension, request.settings, place)
+    trusts = await asked(extension, place)
+    settings = _settings(extension, request.given) if trusts else request.settings
+    settings = await consented(extension, settings, place)
     with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document) as noted:
         parts = await assemble(extension, settings, place, kept, noted, errand=request.errand, new=request.new)
         conversation = parts.conversation

@@ -28,6 +28,7 @@ from nbagent.core.policy import Mode
 from nbagent.core.ports import Approver, Notebook
 from nbagent.core.run import Stop
 from nbagent.core.tools import Tool
+from nbagent.extend.rulefiles import RuleFiles, read_rules
 from nbagent.extend.runs import RunStore
 from nbagent.extend.seals import Seals
 from nbagent.jupyter.counts import CellNumber
@@ -39,8 +40,11 @@ from nbagent.jupyter.timer import CellTimer
 if TYPE_CHECKING:
     from nbagent.app.forks import Point
     from nbagent.app.hooks import KernelHooks
+    from nbagent.app.trusting import Trusting
     from nbagent.app.undo import Undo
+    from nbagent.extend.folder import FolderFiles
     from nbagent.extend.mcp import Servers
+    from nbagent.extend.trust import Trust
     from nbagent.jupyter.desk import Desk
 
 _ATTRIBUTE = "_nbagent_extension"
@@ -100,7 +104,7 @@ class Extension:
         """The MCP servers of this kernel."""
         from nbagent.app.mcp import servers_of
 
-        return servers_of(self.folder)
+        return servers_of(self.folder, lambda: self.trust)
 
     @cached_property
     def hooks(self) -> KernelHooks:
@@ -109,13 +113,41 @@ class Extension:
 
         return kernel_hooks(self)
 
+    @cached_property
+    def files(self) -> FolderFiles:
+        """What the files of this folder and of the person say; `load` reads them anew, at the start of each run."""
+        from nbagent.extend.folder import FolderFiles
+        from nbagent.extend.places import Places
+        from nbagent.extend.wishes import read_wishes
+
+        places = Places.of(self.folder, os.environ)
+        made = FolderFiles(places, lambda: read_wishes(places, os.environ), seals=self.seals)
+        made.load()
+        return made
+
+    @property
+    def trust(self) -> Trust:
+        """What the person said of this folder's files, as it is known by now: one object for all that ask."""
+        self.files.trust.look()
+        return self.files.trust
+
+    @cached_property
+    def trusting(self) -> Trusting:
+        """What was said in this kernel of the folder's files."""
+        from nbagent.app.trusting import Trusting
+
+        return Trusting()
+
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""
-        return load(self.folder, os.environ, self.traits.given(), self.chosen, options or {})
+        return load(self.folder, os.environ, self.traits.given(), self.chosen, options or {}, files=self._rules())
 
     def outside(self) -> Settings:
         """Return the settings from outside the notebook: files and environment."""
-        return load(self.folder, os.environ)
+        return load(self.folder, os.environ, files=self._rules())
+
+    def _rules(self) -> RuleFiles:
+        return read_rules(self.files.places, self.trust.holds)
 
     def choose(self, **settings: Any) -> None:
         """Set settings for the rest of this kernel's life, as `%agent model` and `%agent mode` do."""

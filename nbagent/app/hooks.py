@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -45,11 +44,17 @@ IDLE_AFTER = 60.0
 class KernelHooks:
     """All hooks of one kernel. `places` tells where files lie; it is asked at each run, for the person may change them.
 
-    `mcp` gives the kernel's MCP servers, None where there are none.
+    `mcp` gives the kernel's MCP servers, None where there are none; `trust` what the person said of a project's files.
     """
 
-    def __init__(self, places: Callable[[], Places], mcp: Callable[[], Servers] | None = None) -> None:
+    def __init__(
+        self,
+        places: Callable[[], Places],
+        mcp: Callable[[], Servers] | None = None,
+        trust: Callable[[Places], Trust] | None = None,
+    ) -> None:
         self._places, self._mcp = places, mcp
+        self._trust = trust or (lambda places: Trust(places.root, places.own / "trust"))
         self._python: list[Hook] = []
         self._tables: dict[str, tuple[HookTable, Where]] = {}
         self._of_document: dict[str, str] = {}
@@ -76,7 +81,7 @@ class KernelHooks:
     def look(self) -> Loaded:
         """Read the settings files; raises `ConfigError` for one of the person's own that can't be read."""
         places = self._places()
-        trust = Trust(places.root, places.own / "trust")
+        trust = self._trust(places)
         self._loaded = load(places, trust.holds, trust.changed)
         return self._loaded
 
@@ -92,7 +97,7 @@ class KernelHooks:
         found = self.look()
         if self._idle is not None:
             self._idle.cancel()
-        for sentence in (*found.problems, *_waiting(found)):
+        for sentence in found.problems:
             if sentence not in self._said:
                 self._said.add(sentence)
                 show(Noted(state=State.THINK, turn=0, at=0.0, text=sentence, level="warning"))
@@ -185,7 +190,7 @@ class KernelHooks:
 
 def kernel_hooks(extension: Extension) -> KernelHooks:
     """Return the hooks of a kernel; nothing is read yet."""
-    return KernelHooks(lambda: Places.of(extension.folder, os.environ), lambda: extension.mcp)
+    return KernelHooks(lambda: extension.files.places, lambda: extension.mcp, lambda _: extension.trust)
 
 
 def hook(
@@ -236,7 +241,8 @@ def _waiting(found: Loaded) -> list[str]:
     if not found.inert:
         return []
     files = ", ".join(dict.fromkeys(power.file for power in found.inert))
-    return [f"{len(found.inert)} hook(s) in {files} are not used: you have not said that you trust them."]
+    many = len(found.inert)
+    return [f"Not used until you trust this folder's files (%agent trust): {many} hook{'s' * (many != 1)} in {files}."]
 
 
 def _line(hook: Hook) -> str:

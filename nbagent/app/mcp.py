@@ -29,6 +29,7 @@ from nbagent.extend.mcp_edit import drop, put, switch
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
     from nbagent.app.place import Place
+    from nbagent.extend.trust import Trust
 
 USAGE = """\
 %agent mcp                          the MCP servers, and how they are
@@ -49,7 +50,7 @@ _HELD = "Tools of a conversation are fixed when it begins: a new one (%%agent --
 # ── which servers ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def servers_of(folder: Path) -> Servers:
+def servers_of(folder: Path, trust: Callable[[], Trust] | None = None) -> Servers:
     """Return the MCP servers of a folder; none of them runs yet. Those of project files wait for the person's trust."""
     from nbagent.tools.results import scaled_image
 
@@ -57,7 +58,7 @@ def servers_of(folder: Path) -> Servers:
         folder,
         lambda: found_in(folder),
         environment=os.environ,
-        trusted=lambda spec: is_trusted(spec, folder),
+        trusted=lambda spec: is_trusted(spec, folder, trust() if trust is not None else None),
         picture=scaled_image,
     )
 
@@ -94,15 +95,15 @@ def found_in(folder: Path) -> Found:
     return Found(found.specs, (*problems, *found.problems), found.disabled | named_off, found.under)
 
 
-def is_trusted(spec: ServerSpec, folder: Path) -> bool:
-    """Whether the person said yes to this very server of the project's files."""
+def is_trusted(spec: ServerSpec, folder: Path, trust: Trust | None = None) -> bool:
+    """Whether the person said yes to this very server of the project's files (`trust` None: as it is on disk)."""
     from nbagent.extend.places import Places
     from nbagent.extend.survey import server_power
     from nbagent.extend.trust import Trust
 
     places = Places.of(folder, os.environ)
     power = server_power(spec.name, spec.config, places.shown(Path(spec.source)), places)
-    return Trust(places.root, places.own / "trust").holds(power)
+    return (trust or Trust(places.root, places.own / "trust")).holds(power)
 
 
 # ── for a run ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -169,7 +170,7 @@ async def _list(servers: Servers) -> str:
     await servers.look()
     lines = [_line(name, c) for name, c in servers.connections.items()]
     for name, spec in servers.untrusted.items():
-        lines.append(f"{name}  waits for your trust in {spec.source}: {_shown(spec.line)}")
+        lines.append(f"{name}  waits for your trust in {spec.source} (%agent trust): {_shown(spec.line)}")
     lines += [f"{name}  switched off (%agent mcp enable {name})" for name in sorted(servers.disabled)]
     lines += [f"! {_shown(problem)}" for problem in servers.problems]
     return "\n".join(lines) or f"There are no MCP servers.\n\n{USAGE}"

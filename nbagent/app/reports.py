@@ -186,6 +186,12 @@ def _agents(extension: Extension, _: str) -> str:
     return listed(extension)
 
 
+def _trust(extension: Extension, rest: str) -> Said:
+    from nbagent.app.trusting import command
+
+    return command(extension, rest)
+
+
 def _help(_: Extension, __: str) -> str:
     return (
         "%%agent [options]          run a task in this notebook; %%agent? lists the options\n"
@@ -206,6 +212,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent mode MODE           " + ", ".join(Mode) + "\n"
         "%agent hooks               the hooks that are asked, and those that wait for your trust\n"
         "%agent mcp                 the MCP servers: list, status, add, remove, restart\n"
+        "%agent trust               what of this folder's files runs or widens, and what you said of it; yes | no | forget\n"
         "%agent rules [TOOL ARGS]   what is allowed, asked and denied; for a call, which rule decides and why\n"
         "%agent prompt              the system prompt\n"
         "%agent doctor              what works here and what is missing\n"
@@ -232,6 +239,7 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "agents": _agents,
     "model": _model,
     "mode": _mode,
+    "trust": _trust,
     "rules": _rules,
     "prompt": _prompt,
     "doctor": _doctor,

@@ -23,7 +23,6 @@ from nbagent.tools.pathrules import reads_denied
 
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
-    from nbagent.config import Settings
     from nbagent.core.ports import Notebook
 
 ORDER = "Order: hooks, deny rules, ask rules, mode, allow rules, then you. Where nobody is there, ask means deny."
@@ -40,15 +39,6 @@ def folder_tools(extension: Extension, notebook: Notebook | None) -> list[Tool]:
 def ruled(extension: Extension, notebook: Notebook | None, tools: list[Tool]) -> list[Tool]:
     """Return tools that run code or change cells with the grammar of their rules."""
     return with_code_rules(tools, extension.folder, lambda: notebook.path if notebook is not None else "")
-
-
-def of_files(settings: Settings) -> list[str]:
-    """Return what a person should know of the settings files when a session begins, a sentence each."""
-    found = [f"{one.removesuffix('.')}." for one in settings.files.problems]
-    if waiting := settings.files.inert:
-        few = ", ".join(waiting[:3]) + (f" and {len(waiting) - 3} more" if len(waiting) > 3 else "")
-        found.append(f"Not used, for you have not said that you trust this folder's files: {few}.")
-    return found
 
 
 def report(extension: Extension, rest: str, tools: Mapping[str, Tool]) -> str:

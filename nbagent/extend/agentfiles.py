@@ -15,6 +15,7 @@ from typing import Any, Literal
 from nbagent.core.agents import AgentSpec
 from nbagent.core.messages import Json
 from nbagent.extend.frontmatter import Fields, parse
+from nbagent.extend.instructions import WAITS
 from nbagent.extend.places import Places
 from nbagent.extend.skills import EFFORTS, hook_tables, safe_model
 from nbagent.extend.textfiles import TextFile, files_below, is_inside, read_text
@@ -59,7 +60,7 @@ def load_agents(places: Places, trust: Trust) -> Agents:
         if source == "project" and spec.widens:
             powers.append(Power("agent", spec.name, shown, _does(spec), read.digest))
             if not trust.holds(powers[-1]):
-                problems.append(f"The agent {spec.name} ({shown}) is not there until this folder is trusted.")
+                problems.append(f"The agent {spec.name} ({shown}) is not there {WAITS}")
                 continue
         specs[spec.name] = spec
     return Agents(specs, tuple(powers), tuple(problems))

@@ -45,6 +45,8 @@ _TEXTS = frozenset(
     }
 )
 _NAMES = frozenset({"CLAUDE.md", "CLAUDE.local.md", "NBAGENT.md", "NBAGENT.local.md"})
+WAITS = "until you trust this folder's files."
+"""How a problem ends that the question about trust will solve."""
 _DOCUMENTS = frozenset({".md", ".mdx", ".markdown", ".txt", ".rst"})
 
 
@@ -92,9 +94,16 @@ class Loaded:
         )
         if self.parts[0].reason in {"nested_traversal", "path_glob_match"}:
             head = "More instructions, for the files that you are working with now:"
-        return "\n\n".join(
-            [head, *(f"# From {part.shown} ({_KINDS[part.memory_type]})\n\n{part.text}" for part in self.parts)]
-        )
+        return "\n\n".join([head, *map(_section, self.parts)])
+
+    def untold(self, said: str) -> Loaded:
+        """Return the parts that do not stand in `said`, what a conversation was told, as they are now."""
+
+        def stands(part: Part) -> bool:
+            last = said.rfind(_heading(part))
+            return last >= 0 and said.startswith(_section(part), last)
+
+        return replace(self, parts=tuple(part for part in self.parts if not stands(part)))
 
     @property
     def report(self) -> str:
@@ -261,7 +270,7 @@ class Instructions:
         self._powers[power.key] = power
         if self._trust.holds(power):
             return True
-        self._problems.append(f"{by}: {real} lies outside of this folder; it is not read until you agree.")
+        self._problems.append(f"{by}: {real} lies outside of this folder; it is not read {WAITS}")
         return False
 
     def _is_mine(self, path: Path) -> bool:
@@ -294,6 +303,14 @@ class Instructions:
         )
         room, self._room = self._room, 0
         return replace(part, text=part.text[:room] + "\n… (the rest was left out)") if room else None
+
+
+def _heading(part: Part) -> str:
+    return f"# From {part.shown} ({_KINDS[part.memory_type]})\n\n"
+
+
+def _section(part: Part) -> str:
+    return f"{_heading(part)}{part.text}\n\n# End of {part.shown}"
 
 
 def _why(part: Part) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -28,6 +28,7 @@ ENTRY_LIMIT = 1_536
 """Characters of a skill's description in the list that the model gets."""
 LIST_LIMIT = 16_000
 """Characters of that whole list; with more skills each gets less, and at last only its name."""
+_HEAD = "Skills are instructions for a kind of task. Load one with the tool `skill` before you begin such a task:"
 _MOST = 500  # folders of one place that are looked into
 _NAME = re.compile(r"\w[\w.:/+-]{0,127}")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -74,8 +75,9 @@ class Shelf:
         """What of a project's skills and commands must be trusted before it runs or widens anything."""
         return tuple(skill.power for skill in self.skills if skill.power is not None)
 
-    def load(self) -> None:
-        """Read all files anew."""
+    def load(self, overrides: Mapping[str, str] | None = None) -> None:
+        """Read all files anew; `overrides` take the place of those of before."""
+        self._overrides = self._overrides if overrides is None else overrides
         skills: dict[str, Skill] = {}
         problems: list[str] = []
         for skill in self._read(problems):
@@ -141,10 +143,24 @@ class Shelf:
         room = LIST_LIMIT - sum(len(skill.name) + 4 for skill in listed)
         each = min(ENTRY_LIMIT, room // len(listed))
         lines = [_entry(skill, each if self._shown(skill) != "name-only" else 0) for skill in listed]
-        head = (
-            "Skills are instructions for a kind of task. Load one with the tool `skill` before you begin such a task:"
-        )
-        return "\n".join([head, *lines])
+        return "\n".join([_HEAD, *lines])
+
+    def untold(self, said: str) -> str:
+        """Return what of the list does not stand in `said`, what a conversation was told; "" for nothing."""
+        head, *lines = self.listing().split("\n")
+        if head not in said:
+            return "\n".join([head, *lines])
+        known = set(said.split("\n"))
+        new = [line for line in lines if line not in known]
+        return "\n".join(["More skills, or others than before, for the tool `skill`:", *new]) if new else ""
+
+    def holds_now(self, skill: Skill) -> bool:
+        """Whether what a skill runs or allows may be used with the content that its files have at this moment."""
+        if skill.power is None or not skill.trusted:
+            return skill.trusted
+        shown = self._places.shown(skill.file)
+        found = read_skill(skill.name, skill.kind, skill.source, skill.file, shown, [], self._scripts)
+        return found is not None and self._trusted(found)
 
     def file(self, name: str, path: str) -> str:
         """Return the text of one of a skill's other files; raise `ToolError` that says what there is."""
@@ -160,6 +176,9 @@ class Shelf:
         if read.problem and not read.text:
             raise ToolError(read.problem.rstrip("."))
         return read.text
+
+    def _scripts(self, commands: Sequence[str]) -> Sequence[str]:
+        return scripts_of(commands, self._places)
 
     def _listed(self) -> list[Skill]:
         return [
@@ -221,7 +240,7 @@ class Shelf:
             if path.exists():
                 problems.append(f"{shown} is not used: its name must be one word of letters, digits, hyphens.")
             return
-        skill = read_skill(name, kind, source, path, shown, problems, lambda words: scripts_of(words, self._places))
+        skill = read_skill(name, kind, source, path, shown, problems, self._scripts)
         if skill is not None:
             yield skill
 

@@ -100,7 +100,13 @@ class Trust:
         self._file = kept / f"{sha256(self._folder.encode('utf-8', 'surrogateescape'))[:32]}.json"
         self._seals = seals or Seals(kept.parent)
         self.problem = ""
+        self._lost = False  # what was answered could not be kept
         self._answers: dict[str, tuple[str, bool]] = self._read()
+
+    def look(self) -> None:
+        """Take over what was answered meanwhile in another kernel or on the command line."""
+        if not self._lost:
+            self._answers = self._read()
 
     def holds(self, power: Power) -> bool:
         """Whether the person said yes to this very content."""
@@ -169,4 +175,5 @@ class Trust:
         except OSError as error:
             with contextlib.suppress(OSError):
                 part.unlink()
+            self._lost = True
             self.problem = f"The answer can't be kept ({self._file}: {error.strerror}); it holds until the kernel ends."

@@ -149,13 +149,13 @@ async def test_a_hook_made_while_a_session_goes_on_counts_in_it_and_once_is_once
     assert (await ask(other)).messages == ("guard: x",)
 
 
-async def test_hooks_of_a_project_wait_for_trust_and_the_person_is_told_once(kernel):
+async def test_hooks_of_a_project_wait_for_trust(kernel):
     """Row 110."""
     kernel.its(PreToolUse=["exit 2"])
     one = session("s1")
     assert (await ask(await kernel.run(one))).decision == ""
     await kernel.run(one)
-    assert kernel.shown == ["1 hook(s) in .claude/settings.json are not used: you have not said that you trust them."]
+    assert kernel.shown == []  # the one question about trust names them
     trust = Trust(kernel.places.root, kernel.places.own / "trust")
     trust.answer(survey(kernel.places).powers, yes=True)
     assert (await ask(await kernel.run(one))).decision == "deny"
@@ -194,7 +194,7 @@ def test_agent_hooks_lists_them_with_what_is_wrong_and_what_waits(kernel):
     assert said[0] == "PreToolUse  [command] guard.sh  from ~/.claude/settings.json"
     assert "(can't run: a hook of type command needs 'command')" in said[1]
     assert said[2].startswith("CellRun run_*  [python]")
-    assert said[-1].startswith("1 hook(s) in .claude/settings.json are not used")
+    assert said[-1].endswith("(%agent trust): 1 hook in .claude/settings.json.")
 
 
 async def test_a_prompt_hook_asks_the_model_that_it_names_or_the_run_s_own_and_its_tokens_count(kernel):

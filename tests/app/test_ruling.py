@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from nbagent import config
-from nbagent.app.ruling import folder_tools, of_files, report
+from nbagent.app.ruling import folder_tools, report
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
 from nbagent.core.rules import Rule, Source
@@ -71,7 +71,4 @@ def test_without_a_call_it_lists_the_rules_and_what_waits_for_trust(tmp_path):
     text = report(made, "", {})
     assert "deny Bash(rm *) in .claude/settings.json" in text
     assert "Not used until you trust this folder's files (%agent trust): allow Bash in x.json" in text
-    assert of_files(made.settings()) == [
-        "y.json: broken.",
-        "Not used, for you have not said that you trust this folder's files: allow Bash in x.json.",
-    ]
+    assert "y.json: broken" in text

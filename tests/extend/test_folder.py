@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from nbagent.extend.folder import FolderFiles, Wishes
+from nbagent.extend.folder import FolderFiles
+from nbagent.extend.wishes import Wishes, read_wishes
 from tests.extend.project_rig import Rig
 
 ENV = {"PATH": ""}
@@ -32,7 +33,7 @@ def rig(tmp_path):
 async def test_one_question_for_the_folder_and_then_all_of_it_is_there(rig):
     files = FolderFiles(rig.places)
     files.load()
-    opening = await files.opening(ENV)
+    opening = (await files.news(ENV))[0]
     for words in ("Use metres.", "Short names.", "- report: Writes reports", "Python 3."):
         assert words in opening
     assert "My own words" not in opening
@@ -44,7 +45,7 @@ async def test_one_question_for_the_folder_and_then_all_of_it_is_there(rig):
     assert files.doubt is None
     assert "checker" in files.agents.specs
     assert files.shelf.get("report").trusted
-    assert "My own words" in await files.opening(ENV)
+    assert "My own words" in (await files.news(ENV))[0]
     later = FolderFiles(rig.places)
     later.load()
     assert later.doubt is None
@@ -60,25 +61,49 @@ async def test_a_no_leaves_everything_inert_and_is_not_asked_again(rig):
     assert again.doubt is None
     assert "checker" not in again.agents.specs
     assert not any(again.trust.holds(power) for power in again.powers)
-    assert "Use metres." in await again.opening(ENV)
+    assert "Use metres." in (await again.news(ENV))[0]
 
 
 async def test_notes_are_told_at_the_start_unless_they_are_switched_off(rig, tmp_path):
     files = FolderFiles(rig.places)
     files.memory.add("Prices are net.")
-    assert "Prices are net." in await files.opening(ENV)
-    assert "Prices are net." not in await FolderFiles(rig.places, Wishes(memory=False)).opening(ENV)
+    assert "Prices are net." in (await files.news(ENV))[0]
+    assert "Prices are net." not in (await FolderFiles(rig.places, Wishes(memory=False)).news(ENV))[0]
     elsewhere = FolderFiles(rig.places, Wishes(memory_folder=tmp_path / "notes"))
     assert elsewhere.memory.folder == tmp_path / "notes" / "memories"
 
 
-async def test_changes_of_the_project_are_told_once(rig):
+async def test_a_conversation_is_told_once_and_then_what_is_other(rig):
     files = FolderFiles(rig.places)
-    await files.opening(ENV)
-    assert await files.news(ENV) == ""
+    files.load()
+    files.memory.add("Prices are net.")
+    said, state = await files.news(ENV)
+    assert (await files.news(ENV, said, state))[0] == ""
     rig.write("work/new.csv", "x")
-    assert "new.csv" in await files.news(ENV)
-    assert await files.news(ENV) == ""
+    rig.write("docs/style.md", "Long names.")
+    rig.skill(".claude/skills/plot", description="Plots")
+    files.load()
+    more, state = await files.news(ENV, said, state)
+    assert "new.csv" in more and "Long names." in more and "- plot: Plots" in more
+    assert "Use metres." not in more and "Prices are net." not in more and "- report" not in more
+    assert (await files.news(ENV, f"{said}\n{more}", state))[0] == ""
+
+
+async def test_instructions_that_lost_their_end_are_told_again(rig):
+    rig.write("CLAUDE.md", "Use metres.\n\nNever feet.")
+    files = FolderFiles(rig.places)
+    files.load()
+    said, state = await files.news(ENV)
+    rig.write("CLAUDE.md", "Use metres.")
+    files.load()
+    assert "Use metres.\n\n# End of CLAUDE.md" in (await files.news(ENV, said, state))[0]
+
+
+async def test_a_conversation_that_was_compacted_is_told_anew(rig):
+    files = FolderFiles(rig.places)
+    files.load()
+    _, state = await files.news(ENV)
+    assert "Use metres." in (await files.news(ENV, "A summary.", state))[0]
 
 
 def test_what_is_touched_brings_its_instructions_and_skills(rig):
@@ -86,10 +111,39 @@ def test_what_is_touched_brings_its_instructions_and_skills(rig):
     rig.skill("work/sub/.claude/skills/feet", description="About feet")
     files = FolderFiles(rig.places)
     files.load()
-    said = files.touched(rig.folder / "sub/a.csv")
-    assert "In here: feet." in said
-    assert "- feet: About feet" in said
-    assert files.touched(rig.folder / "sub/b.csv") == ""
+    told, skills = files.touched(rig.folder / "sub/a.csv")
+    assert "In here: feet." in told.text
+    assert "- feet: About feet" in skills
+    again, none = files.touched(rig.folder / "sub/b.csv")
+    assert (again.text, none) == ("", "")
+    assert "In here: feet." in files.touched(rig.folder / "sub/b.csv", files.instructions_anew())[0].text
+
+
+def test_an_answer_of_another_kernel_counts_at_once(rig):
+    here, there = FolderFiles(rig.places), FolderFiles(rig.places)
+    here.load()
+    there.load()
+    there.answer(there.doubt, yes=True)
+    here.load()
+    assert here.doubt is None
+    there.trust.forget()
+    here.load()
+    assert here.doubt is not None
+
+
+def test_a_projects_settings_of_files_only_narrow_and_the_persons_own_decide(rig):
+    rig.write(
+        "~/.claude/settings.json", json.dumps({"skillOverrides": {"a": "off", "b": "on"}, "autoMemoryDirectory": "~/n"})
+    )
+    ours = {"skillOverrides": {"a": "on", "b": "name-only"}, "autoMemoryDirectory": "/tmp/x", "claudeMdExcludes": ["x"]}
+    rig.write(".claude/settings.json", json.dumps({**ours, "disableSkillShellExecution": True}))
+    found = read_wishes(rig.places, {})
+    assert found.overrides == {"a": "off", "b": "name-only"}
+    assert (found.memory_folder, found.excludes, found.commands_off) == (rig.home / "n", ("x",), True)
+    assert found.memory
+    assert not read_wishes(rig.places, {"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1"}).memory
+    rig.write(".claude/settings.local.json", json.dumps({"autoMemoryEnabled": False}))
+    assert not read_wishes(rig.places, {}).memory
 
 
 def test_a_person_sees_what_was_found(rig):
@@ -98,7 +152,7 @@ def test_a_person_sees_what_was_found(rig):
     for words in (
         "CLAUDE.md",
         "go, notebook-clean-up, report (not trusted)",
-        "not answered yet",
+        "have not said yet",
         "hook Stop",
         "MCP server db",
         "private.md",

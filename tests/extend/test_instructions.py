@@ -109,7 +109,7 @@ def test_what_leads_out_of_the_project_is_read_only_once_the_person_agreed(rig, 
     instructions = Instructions(rig.places, trust)
     before = instructions.start()
     assert "private words" not in before.text
-    assert "it is not read until you agree" in before.problems[0]
+    assert "it is not read until you trust" in before.problems[0]
     assert str(secret) in trust.doubt(instructions.powers).text
     trust.answer(instructions.powers, yes=True)
     assert "private words" in instructions.start().text
