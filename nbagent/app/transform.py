@@ -44,8 +44,10 @@ class Transform:
 
 
 def _is_line(line: str) -> bool:
-    name = line.partition(" ")[0].strip()
-    return name.startswith("%") and name[1:] in MAGICS and not line.rstrip().endswith("?")
+    """Whether a line is a command; `%agent?` is IPython's question for help, `%agent explore where is x?` one of ours."""
+    name, _, rest = line.strip().partition(" ")
+    asks_for_help = rest.strip() in {"?", "??"}
+    return name.startswith("%") and name[1:] in MAGICS and not asks_for_help
 
 
 def _inside_magic() -> bool:

@@ -60,8 +60,23 @@ def test_blank_lines_and_comments_may_stand_before():
     assert made == ["await get_ipython().run_cell_magic('agent', '-m opus', 'go\\n')\n"]
 
 
+def test_a_question_in_the_words_of_a_command_is_no_question_for_help():
+    made = transform(["%agent explore where is x computed?\n"])
+    assert made == ["await get_ipython().run_cell_magic('agent', 'explore where is x computed?', None)\n"]
+
+
 @pytest.mark.parametrize(
-    "cell", [["x = 1\n"], ["%%agents\n"], ["%%time\n", "%%agent\n"], ["x\n", "%%agent\n"], [], ["# only\n"]]
+    "cell",
+    [
+        ["%agent?\n"],
+        ["%agent ??\n"],
+        ["x = 1\n"],
+        ["%%agents\n"],
+        ["%%time\n", "%%agent\n"],
+        ["x\n", "%%agent\n"],
+        [],
+        ["# only\n"],
+    ],
 )
 def test_other_cells_are_left_alone(cell):
     assert transform(cell) is cell
