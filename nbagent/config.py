@@ -22,6 +22,7 @@ from nbagent.core.rules import Action, Rule, Source
 from nbagent.extend.places import Places
 from nbagent.extend.rulefiles import RuleFiles, read_rules
 from nbagent.extend.trust import Trust
+from nbagent.models.endpoints import Endpoint, read_endpoints
 
 RERUN = ("replay", "live", "ask")
 """What to do with a cell that has a finished run: show it, ask the model again, or ask the person."""
@@ -31,9 +32,11 @@ CHOICES = {"rerun": RERUN, "stale": STALE}
 _WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
 SERVERS = "mcp_servers"
 """The table of the person's MCP servers in their own file: no setting, `app/mcp.py` reads it."""
+ENDPOINTS = "endpoints"
+"""The table of the person's model servers: in their own file only, since keys and prompts go where it says."""
 _LIMITS = ("max_turns", "budget", "budget_tokens", "timeout", "cell_timeout")
 _FROM_A_PROJECT = frozenset(
-    {"model", "mode", "preset", *_LIMITS, "system_append", "prompt", "rerun", "stale", "ask", "deny"}
+    {"model", "fallback_model", "mode", "preset", *_LIMITS, "system_append", "prompt", "rerun", "stale", "ask", "deny"}
 )
 _ENVIRONMENT = "NBAGENT_"
 
@@ -52,6 +55,8 @@ class Settings:
     cell_timeout: float | None = 600.0
     agent_depth: int = 1
     base_url: str = ""
+    fallback_model: str = ""
+    endpoints: Mapping[str, Endpoint] = field(default_factory=dict[str, Endpoint])
     system_append: str = ""
     rerun: str = "replay"
     stale: str = "ask"
@@ -83,11 +88,11 @@ def is_wider(mode: Mode, other: Mode) -> bool:
 
 
 _TYPES: dict[str, type] = {
-    "model": str, "preset": str, "rerun": str, "stale": str, "base_url": str, "system_append": str, "mode": Mode,
+    "model": str, "fallback_model": str, "preset": str, "rerun": str, "stale": str, "base_url": str, "system_append": str, "mode": Mode,
     "max_turns": int, "budget_tokens": int, "agent_depth": int, "budget": float, "timeout": float, "cell_timeout": float,
 }  # fmt: skip
 _RULES = ("allow", "ask", "deny")
-NAMES = tuple(f.name for f in fields(Settings) if f.name not in {"ignored", "files"})
+NAMES = tuple(f.name for f in fields(Settings) if f.name not in {"ignored", "files", ENDPOINTS})
 """The names of all settings."""
 
 
@@ -103,7 +108,9 @@ def load(
     files = files or _rule_files(folder, environment)
     settings = Settings(mode=files.mode or Mode.DEFAULT, files=files)
     if (own := own_file()).is_file():
-        settings = _merge(settings, {k: v for k, v in _toml(own).items() if k != SERVERS}, str(own))
+        table = _toml(own)
+        settings = _merge(settings, {k: v for k, v in table.items() if k not in {SERVERS, ENDPOINTS}}, str(own))
+        settings = replace(settings, endpoints=read_endpoints(table.get(ENDPOINTS, {}), str(own)))
     if (project := _project_file(folder)) is not None:
         tool = _toml(project).get("tool", {})
         table = tool.get("nbagent", {}) if isinstance(tool, dict) else {}
@@ -167,11 +174,13 @@ def _too_wide(table: Mapping[str, Any], mine: Settings, where: str) -> set[str]:
     wide: set[str] = set()
     for raw, value in table.items():
         key = _key(raw)
-        if (key in NAMES and key not in _FROM_A_PROJECT) or (
-            key == "mode" and is_wider(_typed(key, value, where), mine.mode)
+        if (
+            key == ENDPOINTS
+            or (key in NAMES and key not in _FROM_A_PROJECT)
+            or (key == "mode" and is_wider(_typed(key, value, where), mine.mode))
         ):
             wide.add(key)
-        elif key == "model" and str(value).startswith("scripted:"):
+        elif key in {"model", "fallback_model"} and str(value).strip().startswith("scripted:"):
             wide.add(key)  # it would import a module of the project's
         elif key in _LIMITS and (limit := getattr(mine, key)) is not None and _typed(key, value, where) > limit:
             wide.add(key)
@@ -183,6 +192,8 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     for name in NAMES:
         if (value := environment.get(_ENVIRONMENT + name.upper(), "").strip()) and name != "prompt":
             found[name] = value.split("\n") if name in _RULES else value
+    if "model" not in found and (model := environment.get("ANTHROPIC_MODEL", "").strip()):
+        found["model"] = model
     return found
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nbagent.app.conversation import Conversation
+from nbagent.app.model import RunModel, model_of, open_named
 from nbagent.config import Settings
 from nbagent.core.agents import AgentSpec
 from nbagent.core.errors import ConfigError, ToolError
@@ -31,8 +32,7 @@ from nbagent.extend.memory import Memory
 from nbagent.extend.places import Places
 from nbagent.extend.render import Invocation, Surroundings, render
 from nbagent.extend.sessions import JsonlStore
-from nbagent.models import open_model
-from nbagent.models.catalog import DEFAULT_MODEL, at_most
+from nbagent.models.catalog import at_most
 from nbagent.models.scripted import ScriptedModel, call, result_of
 from nbagent.prompt.agents import built_in, system_prompt
 from nbagent.tools import plan, remember, task
@@ -151,10 +151,22 @@ class Team:
 
     def _parent(self) -> Model:
         assert self._agent is not None
-        return self._opened(self._settings.model or DEFAULT_MODEL) if self._stands_in else self._agent.model
+        return model_of(self._settings) if self._stands_in else self._agent.model
 
     def _opened(self, name: str) -> Model:
-        return open_model(name, base_url=self._settings.base_url or None)
+        return open_named(self._settings, name)
+
+    def use_model(self, name: str) -> str:
+        """Go on with the model `name` for the rest of this run, as a skill may ask; return what to tell people.
+
+        Raises `ConfigError` for a name that means none, and for a model that can't go on with this conversation.
+        """
+        if name.strip().startswith("scripted:"):
+            raise ConfigError("A skill can't name a script as its model.")  # it would import a module
+        model = self._agent.model if self._agent is not None else None
+        if not isinstance(model, RunModel):
+            raise ConfigError("This run has no model that could be changed.")
+        return model.use(name)
 
     def _model(self, spec: AgentSpec, wanted: str, parent: Model) -> Model:
         """Open a subagent's model: the person's own choice for all, then the call's, the kind's, its parent's."""

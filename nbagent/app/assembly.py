@@ -8,17 +8,17 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nbagent.app.agents import Errand, Team
 from nbagent.app.checkpointing import Checkpointing
 from nbagent.app.consent import before_run
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
-from nbagent.app.forks import fork, past_of
+from nbagent.app.forks import OTHER_PREFIX, OTHER_VOICE, fork, past_of, whole
 from nbagent.app.keptrun import KeptRun
 from nbagent.app.mcp import news_of_run, tools_of_run
-from nbagent.app.model import model_of
+from nbagent.app.model import open_named, run_model, voice_of
 from nbagent.app.place import Place
 from nbagent.app.restarts import gone_with
 from nbagent.app.runtools import MakeTools, tools_of
@@ -32,10 +32,6 @@ from nbagent.core.tools import Tool, Toolset
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.results import ResultStore, capped
 from nbagent.tools.seen import Seen
-
-OTHER_TOOLS = (
-    "A new session began, because the tools are not those of the last one; it does not know what was said there."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,7 @@ class Assembly:
         """Return the agent; `gate` holds the rules in force."""
         place, conversation, ledger = self.place, self.conversation, Ledger()
         agent = Agent(
-            model=model_of(self.settings) if self.errand is None else self.errand.model(prompt),
+            model=run_model(self.settings) if self.errand is None else self.errand.model(prompt),
             tools=self._tools(ledger, conversation.results, conversation.seen),
             gate=gate,
             approver=place.approver,
@@ -77,7 +73,7 @@ class Assembly:
             document=place.document if self.errand is None else f"{place.document} errands",
             notebook=self.notebook,
             new=self.new,
-            named=lambda name: model_of(replace(self.settings, model=name)),
+            named=lambda name: open_named(self.settings, name),
         )
         return self.team.join(agent, gate, conversation, lambda: self._tools(ledger, ResultStore(), Seen()).values())
 
@@ -140,19 +136,24 @@ async def _conversation(
 ) -> Conversation:
     """Go on with this notebook's conversation, or from before this cell's last run; or begin one.
 
-    One begins where it is asked for, where there is none yet, and where the tools are others than it was begun with.
+    One begins where it is asked for, and where there is none yet. Where the tools are others than it was begun with, or the
+    model can't read what was thought in it, it goes on in a new session that begins with its messages.
     """
     path, found = _path(place), extension.conversations.get(place.document)
     if found is not None:
         found.rename(path)
-    changed = found is not None and found.session.tools != Toolset(make(found.results)).params()
+    moved = found is not None and found.voice != voice_of(settings)
+    changed = moved or (found is not None and found.session.tools != Toolset(make(found.results)).params())
     if not new and (past := await asyncio.to_thread(past_of, extension, place)) is not None:
         found, said = fork(past, settings, make, extension.folder, path, before=found)
         if said:
             place.view.show(before_run(Noted, text=said, level="info"))
+    elif found is not None and found.session.transcript and changed and not new:
+        earlier = found
+        found, _ = fork(whole(earlier), settings, make, extension.folder, path, before=earlier)
+        found.go_on_from(earlier)
+        place.view.show(before_run(Noted, text=OTHER_VOICE if moved else OTHER_PREFIX, level="info"))
     elif new or found is None or changed:
-        if changed and not new:
-            place.view.show(before_run(Noted, text=OTHER_TOOLS, level="info"))
         found = Conversation.begin(settings, make, extension.folder, path)
     extension.conversations[place.document] = found
     extension.last = found

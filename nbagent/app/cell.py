@@ -16,7 +16,7 @@ from nbagent.app.assembly import assemble, tell_of_idle_rules
 from nbagent.app.consent import before_run, consented
 from nbagent.app.extension import Extension
 from nbagent.app.keptrun import KeptRun
-from nbagent.app.model import model_of
+from nbagent.app.model import fallback_of
 from nbagent.app.options import parse
 from nbagent.app.place import Place, Reins, find_place
 from nbagent.app.replay import RunKey, offer, why_failed
@@ -124,7 +124,7 @@ def _request(extension: Extension, line: str, body: str, compose: Compose | None
     settings = _settings(extension, options)
     settings.limits()
     settings.policy()
-    model_of(settings)
+    fallback_of(settings)
     return _Request(words, options, settings, compose, errand)
 
 

@@ -16,7 +16,7 @@ _VALUES = {
     "-m": ["opus", "sonnet", "haiku"],
     "--model": ["opus", "sonnet", "haiku"],
     "mode": [str(m) for m in Mode],
-    "model": ["opus", "sonnet", "haiku"],
+    "model": ["opus", "sonnet", "haiku", "fable", "opusplan"],
 }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nbagent.app.model import voice_of
 from nbagent.config import Settings
 from nbagent.core.context import NotebookMemory
 from nbagent.core.errors import NotebookError
@@ -47,6 +48,8 @@ class Conversation:
     told_mode: Mode = Mode.DEFAULT
     told_agents: tuple[str, ...] = ()
     new_name: str = ""
+    voice: str = ""
+    """Whose thinking is in it (see models.voice): fixed as its tools are."""
     began: dict[str, int] = field(default_factory=dict[str, int])
     """Of each cell whose last run here is finished: the first message of that run (see forks.py)."""
 
@@ -60,7 +63,7 @@ class Conversation:
         **about: Json,
     ) -> Conversation:
         """Begin a session; its system prompt and tools are fixed from here on. `about` goes into its first record."""
-        results = ResultStore()
+        results, voice = ResultStore(), voice_of(settings)
         session_id = new_session_id()
         store = JsonlStore(folder / FOLDER / f"{session_id}.jsonl")
         session = Session(
@@ -68,9 +71,14 @@ class Conversation:
             system=compose(settings.prompt, settings.system_append),
             tools=Toolset(tools(results)).params(),
             store=store,
-            about={"notebook": notebook, **about},
+            about={"notebook": notebook, "voice": voice, **about},
         )
-        return cls(session, store, notebook, results=results)
+        return cls(session, store, notebook, results=results, voice=voice)
+
+    def go_on_from(self, earlier: Conversation) -> None:
+        """Take over what was told and read in `earlier`, whose messages this one begins with."""
+        self.memory, self.seen = earlier.memory, earlier.seen
+        self.told_mode, self.told_agents, self.new_name = earlier.told_mode, earlier.told_agents, earlier.new_name
 
     def rename(self, path: str) -> None:
         """Go on in the same notebook under the path that it has now."""

@@ -40,6 +40,7 @@ from nbagent.jupyter.timer import CellTimer
 if TYPE_CHECKING:
     from nbagent.app.forks import Point
     from nbagent.app.hooks import KernelHooks
+    from nbagent.app.model_command import Listings
     from nbagent.app.trusting import Trusting
     from nbagent.app.undo import Undo
     from nbagent.extend.folder import FolderFiles
@@ -105,6 +106,13 @@ class Extension:
         from nbagent.app.mcp import servers_of
 
         return servers_of(self.folder, lambda: self.trust)
+
+    @cached_property
+    def listings(self) -> Listings:
+        """What the models' servers list, as far as it was asked."""
+        from nbagent.app.model_command import Listings
+
+        return Listings()
 
     @cached_property
     def hooks(self) -> KernelHooks:

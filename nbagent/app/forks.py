@@ -21,7 +21,8 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.place import Place
 from nbagent.config import Settings
-from nbagent.core.messages import Json, Message, text_block
+from nbagent.core.messages import Json, Message
+from nbagent.core.seeding import seed, thinks
 from nbagent.core.tools import Tool
 from nbagent.extend.runs import FinishedRun
 from nbagent.extend.sessions import FOLDER, read_session
@@ -31,21 +32,25 @@ OTHER_PREFIX = (
     "The conversation goes on in a new session without the model's earlier thinking, because the system prompt or the "
     "tools are not those of then."
 )
+OTHER_VOICE = (
+    "The conversation goes on in a new session without the model's earlier thinking, because the model is at another "
+    "server, or of another kind."
+)
 
 _NONE: Mapping[str, int] = MappingProxyType({})
-_THINKING = frozenset({"thinking", "redacted_thinking"})
 _ID = re.compile(r"[\w-]{1,80}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The first messages of a session, to go on from; `began` as in `Conversation`."""
+    """The first messages of a session, to go on from; `began` and `voice` as in `Conversation` ("": not known)."""
 
     session: str
     system: str
     tools: Sequence[Json]
     messages: Sequence[Message]
     began: Mapping[str, int] = field(default_factory=dict[str, int])
+    voice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,15 @@ def before(conversation: Conversation, cell: str) -> Past | None:
         return None
     session = conversation.session
     earlier = {other: place for other, place in conversation.began.items() if place < first}
-    return Past(session.id, session.system, session.tools, session.transcript[:first], earlier)
+    return Past(session.id, session.system, session.tools, session.transcript[:first], earlier, conversation.voice)
+
+
+def whole(conversation: Conversation) -> Past:
+    """Return all of a conversation."""
+    session = conversation.session
+    return Past(
+        session.id, session.system, session.tools, session.transcript[:], conversation.began, conversation.voice
+    )
 
 
 def past_of(extension: Extension, place: Place) -> Past | None:
@@ -95,7 +108,7 @@ def stored(folder: Path, session: str, count: int, began: Mapping[str, int] = _N
     system, tools = found.about.get("system"), found.about.get("tools")
     if not isinstance(system, str) or not isinstance(tools, list):
         return None
-    return Past(session, system, tools, found.messages[:count], began)
+    return Past(session, system, tools, found.messages[:count], began, str(found.about.get("voice") or ""))
 
 
 def past_hashes(messages: Iterable[Message]) -> list[str]:
@@ -105,8 +118,8 @@ def past_hashes(messages: Iterable[Message]) -> list[str]:
     """
     made = hashlib.sha256()
     hashes = [made.hexdigest()[:16]]
-    for message in messages:
-        made.update(json.dumps(_without_thinking(message), sort_keys=True).encode())
+    for message in seed(messages):
+        made.update(json.dumps(message, sort_keys=True).encode())
         hashes.append(made.hexdigest()[:16])
     return hashes
 
@@ -164,14 +177,12 @@ def fork(
     if before is not None:
         made.results, made.kept = before.results, before.kept
     same = json.dumps([past.system, past.tools]) == json.dumps([made.session.system, made.session.tools])
-    thought = any(block.get("type") in _THINKING for message in past.messages for block in message["content"])
-    if same or not thought:
+    moved = past.voice not in {"", made.voice}
+    if same and not moved:
         made.session.transcript.take_over(past.messages)
         return made, ""
-    made.session.transcript.take_over([_without_thinking(message) for message in past.messages])
-    return made, OTHER_PREFIX
-
-
-def _without_thinking(message: Message) -> Message:
-    kept = [block for block in message["content"] if block.get("type") not in _THINKING]
-    return {**message, "content": kept or [text_block("(thinking only)")]}
+    served = () if moved else [str(tool["name"]) for tool in made.session.tools if "type" in tool]
+    made.session.transcript.take_over(seed(past.messages, served))
+    if not thinks(past.messages):
+        return made, ""
+    return made, OTHER_VOICE if moved else OTHER_PREFIX

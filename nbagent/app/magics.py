@@ -11,7 +11,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 
 from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.options import describe
-from nbagent.app.reports import COMMANDS, command
+from nbagent.app.reports import COMMANDS, Checked, command
 from nbagent.core.errors import ConfigError
 
 
@@ -49,6 +49,8 @@ class AgentMagics(Magics):
 
     async def _awaited(self, line: str) -> Any:
         said = command(self._extension, line)
+        if isinstance(said, Checked):
+            said = await said.whole()
         _say(said if isinstance(said, str) else await said)
         self._listen()
 

@@ -1,13 +1,122 @@
-"""Opens the model that the settings choose: one place, so that a name means the same wherever it is looked up."""
+"""Opens the model that the settings choose: one place, so that a name means the same wherever it is looked up.
+
+A run's model is a `RunModel`: it may be changed between two turns (a skill's own model, a fallback for an overloaded
+one), never inside a reply. Must not know of cells. Read `open_named`, then `RunModel`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
 from nbagent.config import Settings
-from nbagent.core.ports import Model
-from nbagent.models import open_model
+from nbagent.core.errors import ConfigError, Overloaded
+from nbagent.core.messages import Json, Usage
+from nbagent.core.policy import Mode
+from nbagent.core.ports import Model, Request
+from nbagent.models import Facts, open_model, voice
 from nbagent.models.catalog import DEFAULT_MODEL
+
+PATIENCE = 2
+"""Tries of one request that the model may be overloaded for, until the fallback is asked."""
+
+OPUSPLAN = "opusplan"
+"""Claude Code's name for: opus in plan mode, else sonnet."""
+
+
+def open_named(settings: Settings, name: str) -> Model:
+    """Return the model `name` as the settings understand it: short name, id, or `<endpoint>/<id>` of the person's own.
+
+    For whoever names a model: a cell, a kind of subagent, a skill, a hook, a role of a team. Raises `ConfigError`.
+    """
+    if name.strip().lower() == OPUSPLAN:
+        name = "opus" if settings.mode is Mode.PLAN else "sonnet"
+    return open_model(name, base_url=settings.base_url or None, endpoints=settings.endpoints)
 
 
 def model_of(settings: Settings) -> Model:
     """Return the model of `settings`; raise `ConfigError` for a name that means none."""
-    return open_model(settings.model or DEFAULT_MODEL, base_url=settings.base_url or None)
+    return open_named(settings, settings.model or DEFAULT_MODEL)
+
+
+def voice_of(settings: Settings) -> str:
+    """Return whose thinking the model of `settings` reads: fixed for a session, as its tools are. Raises `ConfigError`."""
+    return voice(model_of(settings))
+
+
+def fallback_of(settings: Settings) -> tuple[Model | None, str]:
+    """Return the model that stands in for an overloaded one, or None and why there is none; raises `ConfigError`.
+
+    It must read what the other has thought: one of the same server.
+    """
+    if not settings.fallback_model:
+        return None, ""
+    first, second = model_of(settings), open_named(settings, settings.fallback_model)
+    if voice(first) != voice(second):
+        return None, f"not used: {settings.fallback_model} is not at the server of {first.name}"
+    return (second, "") if second.name != first.name else (None, "not used: it is the same model")
+
+
+def run_model(settings: Settings) -> RunModel:
+    """Return the model of one run. Raises `ConfigError`."""
+    return RunModel(model_of(settings), settings, fallback_of(settings)[0])
+
+
+class RunModel:
+    """The model of one run, which may change between two replies; it begins with `first`."""
+
+    def __init__(self, first: Model, settings: Settings, fallback: Model | None = None) -> None:
+        self._now, self._settings, self._fallback = first, settings, fallback
+        self._first = first
+        self._overloads = 0
+
+    @property
+    def name(self) -> str:
+        """The id of the model that is asked next."""
+        return self._now.name
+
+    @property
+    def facts(self) -> Facts:
+        """Price and sizes of the model that is asked next."""
+        found = getattr(self._now, "facts", None)
+        return found if isinstance(found, Facts) else Facts()
+
+    @property
+    def place(self) -> str:
+        """Whose server is asked; "" for a script."""
+        return str(getattr(self._now, "place", ""))
+
+    def cost(self, usage: Usage) -> float | None:
+        """Return the price of the reply that has just come."""
+        return self._now.cost(usage)
+
+    def use(self, name: str) -> str:
+        """Ask the model `name` from the next reply on ("" and "inherit": the run's own) and return what to tell people.
+
+        For a skill that names a model: for the rest of the run. Raises `ConfigError`: an unknown name, or a model that
+        can't read what was thought so far.
+        """
+        model = self._first if name.strip() in {"", "inherit"} else open_named(self._settings, name)
+        if voice(model) != voice(self._first):
+            raise ConfigError(
+                f"{name} is not at the server of {self._first.name}, and a run can't move to another one. "
+                f"Choose it for a whole cell: %%agent -m {name}"
+            )
+        self._now = model
+        return f"The model is {model.name} for the rest of this run."
+
+    async def stream(self, request: Request) -> AsyncGenerator[Json]:
+        """Yield the events of one reply. A broken reply is thrown away whole, so the next try may ask another model."""
+        try:
+            async with aclosing(self._now.stream(request)) as events:
+                async for event in events:
+                    yield event
+        except Overloaded as error:
+            self._overloads += 1
+            if self._fallback is None or self._now is self._fallback or self._overloads < PATIENCE:
+                raise
+            self._now = self._fallback
+            raise Overloaded(
+                f"{error} {self._fallback.name} is asked for the rest of this run.", retry_after=0.0
+            ) from error
+        self._overloads = 0

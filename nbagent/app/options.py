@@ -22,7 +22,9 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the options of a `%%agent` line."""
     made = _Parser(prog="%%agent", add_help=False, allow_abbrev=False)
-    made.add_argument("-m", "--model", metavar="MODEL", help="opus, sonnet, haiku, or any model id of your server")
+    made.add_argument(
+        "-m", "--model", metavar="MODEL", help="opus, sonnet, haiku, any id of your server, or ENDPOINT/ID"
+    )
     made.add_argument("--mode", choices=[*map(str, Mode), "auto"], metavar="MODE", help=", ".join(Mode))
     turns = made.add_mutually_exclusive_group()
     turns.add_argument("--max-turns", type=int, metavar="N", help="stop after N turns")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Self
 
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
@@ -13,6 +13,20 @@ if TYPE_CHECKING:
     from nbagent.app.extension import Extension
 
 Said = str | Coroutine[Any, Any, str]
+
+
+class Checked(str):
+    """What to say at once; where something can be waited for, `whole` is said in its place."""
+
+    __slots__ = ("whole",)
+
+    def __new__(cls, text: str, whole: Callable[[], Awaitable[str]]) -> Self:
+        """Make it of the text and of what gives the whole text."""
+        made = super().__new__(cls, text)
+        made.whole = whole
+        return made
+
+    whole: Callable[[], Awaitable[str]]
 
 
 def command(extension: Extension, line: str) -> Said:
@@ -74,15 +88,10 @@ def _keep(extension: Extension, rest: str) -> Said:
     return keep(extension, rest)
 
 
-def _model(extension: Extension, name: str) -> str:
-    from nbagent.models import open_model
-    from nbagent.models.catalog import DEFAULT_MODEL
+def _model(extension: Extension, rest: str) -> str:
+    from nbagent.app.model_command import command as model_command
 
-    if not name:
-        return f"The model is {extension.settings().model or DEFAULT_MODEL}. %agent model NAME sets another."
-    opened = open_model(name, base_url=extension.settings().base_url or None)
-    extension.choose(model=name)
-    return f"The model is {opened.name} from the next %%agent cell on."
+    return model_command(extension, rest)
 
 
 def _mode(extension: Extension, name: str) -> str:
@@ -208,7 +217,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent explore WORDS       a subagent that only looks finds it out: [quick | medium | very thorough] what to look for\n"
         "%agent plan WORDS          look and plan first; you see the plan and agree, change it or say what to think over\n"
         "%agent agents              the kinds of subagents\n"
-        "%agent model NAME          opus, sonnet, haiku, or any id of your server\n"
+        "%agent model [NAME]        what is used, by whom; opus, sonnet, haiku, an id of your server, or ENDPOINT/ID\n"
         "%agent mode MODE           " + ", ".join(Mode) + "\n"
         "%agent hooks               the hooks that are asked, and those that wait for your trust\n"
         "%agent mcp                 the MCP servers: list, status, add, remove, restart\n"

@@ -16,6 +16,9 @@ class NbAgent(Configurable):
     model = Unicode("", help="Model of new sessions: opus, sonnet, haiku, or any id that your server knows.").tag(
         config=True
     )
+    fallback_model = Unicode("", help="Model that is asked, between two turns, when the other is overloaded.").tag(
+        config=True
+    )
     mode = Unicode("", help="default, accept-edits, plan, read-only, dont-ask or bypass.").tag(config=True)
     preset = Unicode("", help="lookup (5 turns), research (25), autonomous (50) or session (100).").tag(config=True)
     max_turns = Integer(None, allow_none=True, help="Turns of a run at most.").tag(config=True)

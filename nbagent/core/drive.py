@@ -129,6 +129,8 @@ class _Last:
                 spent.output - usage.output,
                 spent.cache_write - usage.cache_write,
                 spent.cache_read - usage.cache_read,
+                spent.searches - usage.searches,
+                spent.fetches - usage.fetches,
             ),
             cost=None if now is None or cost is None else now - cost,
             cells=tuple(self._cells),

@@ -4,6 +4,7 @@
     ├── ConfigError        the person: a key, an option, a setting is missing or wrong
     ├── ModelError         the model's side
     │   ├── Transient      the loop tries again, after `retry_after` seconds if given
+    │   │   └── Overloaded      the same, perhaps with another model
     │   ├── Rejected       the person: the request itself was refused (key, model name)
     │   │   └── ImagesRefused   the loop tries once more, without images
     │   └── ContextFull    the loop tries once more without older images, then ends the run: it no longer fits
@@ -40,6 +41,10 @@ class Transient(ModelError):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class Overloaded(Transient):
+    """The server has too much to do for this model: another one may answer."""
 
 
 class Rejected(ModelError):

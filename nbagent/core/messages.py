@@ -59,22 +59,27 @@ def plain_text(content: str | list[Block]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one reply or a sum of them: fresh input, output, cache writes and cache reads."""
+    """Tokens of one reply or a sum of them: fresh input, output, cache writes and reads; web searches and fetches."""
 
     input: int = 0
     output: int = 0
     cache_write: int = 0
     cache_read: int = 0
+    searches: int = 0
+    fetches: int = 0
 
     @classmethod
     def of(cls, raw: Json | None) -> Usage:
         """Read the `usage` object of the API; absent or null counts are 0."""
         raw = raw or {}
+        served = raw.get("server_tool_use") or {}
         return cls(
             input=int(raw.get("input_tokens") or 0),
             output=int(raw.get("output_tokens") or 0),
             cache_write=int(raw.get("cache_creation_input_tokens") or 0),
             cache_read=int(raw.get("cache_read_input_tokens") or 0),
+            searches=int(served.get("web_search_requests") or 0),
+            fetches=int(served.get("web_fetch_requests") or 0),
         )
 
     def __add__(self, other: Usage) -> Usage:
@@ -83,6 +88,8 @@ class Usage:
             self.output + other.output,
             self.cache_write + other.cache_write,
             self.cache_read + other.cache_read,
+            self.searches + other.searches,
+            self.fetches + other.fetches,
         )
 
     @property

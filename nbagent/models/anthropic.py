@@ -11,14 +11,17 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from nbagent.core.errors import ConfigError, NbagentError, Rejected
+from nbagent.core.errors import NbagentError, Rejected
 from nbagent.core.messages import Json, Usage, reply_events
-from nbagent.models import catalog, sdk
-from nbagent.models.credentials import HOME, Key, find_key, is_local, server_url
+from nbagent.models import catalog
+from nbagent.models.catalog import Facts
+from nbagent.models.clients import failures, fault, new_client, refusal, warm_up
+from nbagent.models.credentials import HOME, Key, find_key, server_url
 from nbagent.models.dialect import Auth, Dialect, request_body
-from nbagent.models.faults import NO_KEY, Place
+from nbagent.models.endpoints import Endpoint
+from nbagent.models.faults import UNKNOWN_MODEL, Place
 from nbagent.models.sse import SseDecoder, SseEvent
 
 if TYPE_CHECKING:
@@ -32,19 +35,9 @@ OTHER_SILENCE = 600.0
 """Longest silence in seconds. Other servers get more: a local model reads a long prompt for minutes without a word."""
 
 _LINGER = 0.25  # seconds for the stream's end after message_stop, so that the connection can be used again
-_IDLE = 2.0  # seconds that an idle connection to another server is kept: llama.cpp closes its own after 5
 _LISTING = 10.0
+_LOOK_UP = 3.0  # seconds for the list of models behind a sentence on an unknown one
 _LONGEST_BODY = 32 * 1024 * 1024
-
-
-def warm_up() -> None:
-    """Import the SDK, which takes about a second: for a background thread. Raises `ConfigError` if it can't be."""
-    if (told := sdk.in_the_way()) is not None:
-        raise told
-    try:
-        import anthropic  # noqa: F401  # pyright: ignore[reportUnusedImport]  (importing it is all)
-    except ImportError as error:
-        raise sdk.because(error) from error
 
 
 class AnthropicModel:
@@ -59,6 +52,7 @@ class AnthropicModel:
         max_silence: Seconds without a meaningful event (pings do not count) until the reply is given up.
         thinking: Ask for adaptive thinking; None: if the model is known to have it.
         caching: Put cache markers; None: for Claude models.
+        endpoint: The named server of the person that is asked, in the place of base_url, api_key and auth.
     """
 
     def __init__(
@@ -71,11 +65,15 @@ class AnthropicModel:
         max_silence: float | None = None,
         thinking: bool | None = None,
         caching: bool | None = None,
+        endpoint: Endpoint | None = None,
     ) -> None:
-        self._name = catalog.resolve(name)
-        self._given_url = base_url
+        entry = endpoint.entry(name) if endpoint is not None else None
+        self._name = catalog.resolve(name) if entry is None else entry.id
+        self._facts = (entry.facts if entry is not None else None) or catalog.facts(self._name)
+        self._endpoint = endpoint
+        self._given_url = base_url if endpoint is None else endpoint.base_url
         self._given_key = api_key
-        self._auth: Auth = auth
+        self._auth: Auth = auth if endpoint is None or endpoint.auth == "none" else cast("Auth", endpoint.auth)
         self._max_silence = max_silence
         self._thinking = thinking
         self._caching = caching
@@ -93,13 +91,23 @@ class AnthropicModel:
         return self._name
 
     @property
+    def facts(self) -> Facts:
+        """Price and sizes of the model; None where not known."""
+        return self._facts
+
+    @property
+    def place(self) -> str:
+        """Whose server is asked: the endpoint's name, else its address; what was thought there is read only there."""
+        return self._endpoint.name if self._endpoint is not None else self.base_url
+
+    @property
     def base_url(self) -> str:
         """The server's address, as it would be asked now; raises ConfigError if it is not a URL."""
         return server_url(self._given_url)
 
     def cost(self, usage: Usage) -> float | None:
         """Return the price of one reply with `usage` in US dollars; None where unknown or not Anthropic's to say."""
-        return catalog.cost(self._name, usage)
+        return catalog.cost_of(self._facts, usage)
 
     async def stream(self, request: Request) -> AsyncGenerator[Json]:
         """Yield the raw events of one reply; closing the generator or cancelling its task closes the connection.
@@ -134,12 +142,14 @@ class AnthropicModel:
         try:
             async with asyncio.timeout(_LISTING):
                 body: Any = await client.get(
-                    "/v1/models", cast_to=object, options={"headers": dialect.headers(key), "params": {"limit": 1000}}
+                    "/v1/models",
+                    cast_to=object,
+                    options={"headers": self._headers(dialect, key), "params": {"limit": 1000}},
                 )
         except TimeoutError:
             raise place.silent(_LISTING) from None
-        except _failures() as error:
-            raise _fault(place, error) from None
+        except failures() as error:
+            raise fault(place, error) from None
         entries: Any = body.get("data") if isinstance(body, dict) else None
         return [str(e["id"]) for e in entries or [] if isinstance(e, dict) and "id" in e]
 
@@ -148,6 +158,20 @@ class AnthropicModel:
         client, self._client, self._client_for = self._client, None, ()
         if client is not None:
             await client.close()
+
+    def _key(self, base_url: str) -> Key:
+        if self._endpoint is None or (base_url == HOME and not self._endpoint.api_key_env):
+            return find_key(self._given_key)
+        return self._endpoint.key()
+
+    def _headers(self, dialect: Dialect, key: str) -> dict[str, Any]:
+        """The headers of a request; where the endpoint says that it wants no key, none is sent."""
+        if self._endpoint is None:
+            return dict(dialect.headers(key))
+        from anthropic import Omit
+
+        without: dict[str, Any] = {"authorization": Omit()} if self._endpoint.auth == "none" else dialect.headers(key)
+        return {**without, **self._endpoint.sent_headers()}
 
     # ── connection ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -162,10 +186,11 @@ class AnthropicModel:
     async def _connect(self) -> tuple[Place, AsyncAnthropic, str]:
         """Return where to ask, the client for this event loop, and the key to repeat in other headers."""
         base_url = self.base_url
-        key = find_key(self._given_key)
+        key = self._key(base_url)
         if not key.secret and base_url != HOME:
             key = Key("none")  # local servers want no key, yet some want the header
-        place = Place(self._name, base_url, secrets=(key.secret,) if len(key.secret) > len("none") else ())
+        wants = self._endpoint.api_key_env or "api_key_env" if self._endpoint is not None else "ANTHROPIC_API_KEY"
+        place = Place(self._name, base_url, secrets=(key.secret,) if len(key.secret) > len("none") else (), key=wants)
         if self._client is None:
             await asyncio.to_thread(warm_up)  # a second of imports must not hold up Stop
         wanted = (asyncio.get_running_loop(), base_url, key.secret, key.is_token)
@@ -173,7 +198,7 @@ class AnthropicModel:
             same_loop = bool(self._client_for) and self._client_for[0] is wanted[0]
             if same_loop and not self._streams:  # else its connections end with their replies, or ended with their loop
                 await self.aclose()
-            self._client = _new_client(base_url, key)
+            self._client = new_client(base_url, key)
             self._client_for = wanted
         return place, self._client, key.secret
 
@@ -182,12 +207,27 @@ class AnthropicModel:
         while True:
             dialect = self._dialect(place.base_url)
             try:
-                return await self._send(client, place, key, dialect, request_body(self._name, request, dialect))
-            except _failures() as error:
-                simpler = dialect.simpler(*_refusal(error))
+                return await self._send(
+                    client, place, key, dialect, request_body(self._name, request, dialect, self._facts.max_output)
+                )
+            except failures() as error:
+                simpler = dialect.simpler(*refusal(error))
                 if simpler is None:
-                    raise _fault(place, error) from None  # its text may hold the key
+                    raise await self._told(place, error) from None  # its text may hold the key
                 self._dialects[place.base_url] = simpler
+
+    async def _told(self, place: Place, error: Exception) -> NbagentError:
+        """Return what to raise for a request that failed; of an unknown model with the nearest that the server lists."""
+        told = fault(place, error)
+        if refusal(error)[0] != 404 or UNKNOWN_MODEL not in str(told):
+            return told
+        try:
+            async with asyncio.timeout(_LOOK_UP):
+                listed = await self.available()
+        except (TimeoutError, NbagentError):
+            return told
+        near = catalog.nearest(self._name, listed)
+        return Rejected(f"{told} Did you mean {near}?") if near and near != self._name else told
 
     async def _send(
         self, client: AsyncAnthropic, place: Place, key: str, dialect: Dialect, body: Json
@@ -203,7 +243,7 @@ class AnthropicModel:
                     cast_to=httpx2.Response,
                     content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
                     options={
-                        "headers": {"content-type": "application/json", **dialect.headers(key)},
+                        "headers": {"content-type": "application/json", **self._headers(dialect, key)},
                         "follow_redirects": False,
                     },
                     stream=True,
@@ -278,62 +318,6 @@ class AnthropicModel:
 # ── functions that need no model ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _new_client(base_url: str, key: Key) -> AsyncAnthropic:
-    import httpx2
-    from anthropic import AnthropicError, AsyncAnthropic, DefaultAsyncHttpxClient
-
-    home = base_url == HOME
-    timeout = httpx2.Timeout(connect=10.0, read=None, write=60.0, pool=10.0)  # reads are watched in `_next_chunk`
-    limits = httpx2.Limits(max_connections=100, keepalive_expiry=60.0 if home else _IDLE)
-    try:
-        client = AsyncAnthropic(
-            api_key=None if key.is_token else key.secret or None,
-            auth_token=key.secret if key.is_token else None,
-            base_url=base_url,
-            max_retries=0,
-            timeout=timeout,
-            open_telemetry=False,
-            # A proxy cannot reach a server on this machine, yet many people's settings send everything to theirs.
-            http_client=DefaultAsyncHttpxClient(limits=limits, timeout=timeout, trust_env=not is_local(base_url)),
-        )
-    except AnthropicError as error:  # a profile that is named but not there, and its kin
-        raise ConfigError(f"The credentials could not be read: {error}") from error
-    if not key.secret and client.credentials is None:
-        raise ConfigError(NO_KEY)
-    return client
-
-
-def _failures() -> tuple[type[Exception], ...]:
-    """What the SDK and the HTTP client raise for a request that failed; evaluated only when something did."""
-    import httpx2
-    from anthropic import AnthropicError
-
-    return (AnthropicError, httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError, UnicodeError)
-
-
-def _refusal(error: Exception) -> tuple[int, str]:
-    """Return the status and the words of a server that refused, else 0 and no words."""
-    from anthropic import APIStatusError
-
-    if not isinstance(error, APIStatusError):
-        return 0, ""
-    return error.status_code, error.message
-
-
-def _fault(place: Place, error: Exception) -> NbagentError:
-    from anthropic import AnthropicError, APIError, APIStatusError
-
-    if isinstance(error, APIStatusError):
-        response = error.response
-        text = response.text if response.is_stream_consumed else error.message
-        return place.refusal(error.status_code, response.headers, text)
-    if isinstance(error, UnicodeError):
-        return Rejected("The conversation holds half of a surrogate pair, which cannot be sent as UTF-8.")
-    if isinstance(error, AnthropicError) and not isinstance(error, APIError):
-        return ConfigError(f"The credentials for {place.host} could not be used: {place.safe(str(error))}")
-    return place.lost(error)
-
-
 async def _next_chunk(place: Place, chunks: AsyncIterator[bytes], until: float, limit: float) -> bytes | None:
     """Return the next bytes, or None at the end; raises the fault that ended the stream instead."""
     try:
@@ -341,7 +325,7 @@ async def _next_chunk(place: Place, chunks: AsyncIterator[bytes], until: float, 
             return await anext(chunks, None)
     except TimeoutError:
         raise place.silent(limit) from None
-    except _failures() as error:
+    except failures() as error:
         raise place.lost(error) from None
 
 
@@ -353,7 +337,7 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
                 pass
     except TimeoutError:
         return
-    except _failures():
+    except failures():
         return  # the reply was whole; what became of the connection does not matter
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from nbagent.core.messages import Usage
 
@@ -19,8 +21,18 @@ ALIASES: dict[str, str] = {
     "opus": "claude-opus-5-5",
     "haiku": "claude-haiku-5-5",
     "fable": "claude-fable-5-2",
+    "best": "claude-fable-5-2",
+    "default": DEFAULT_MODEL,
 }
-"""Short names for -m, each the current model of its line."""
+"""Short names for -m, each the current model of its line; `best` is the most able one."""
+
+OWN_IDS = {line: f"ANTHROPIC_DEFAULT_{line.upper()}_MODEL" for line in ("opus", "sonnet", "haiku", "fable")}
+"""Variables in which the person says what a short name means, as in Claude Code."""
+
+_NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+
+SEARCH_PRICE = 0.01
+"""US dollars of one web search; a fetch costs nothing but its tokens."""
 
 CACHE_WRITE = 1.25
 CACHE_READ = 0.1
@@ -79,7 +91,11 @@ def cost(model: str, usage: Usage) -> float | None:
 
     Add the costs of several replies up: where long prompts cost more, the price of a sum of usages would be wrong.
     """
-    known = facts(model)
+    return cost_of(facts(model), usage)
+
+
+def cost_of(known: Facts, usage: Usage) -> float | None:
+    """Return the price of one reply of a model of which these facts are known, as `cost` does."""
     price = known.price
     if known.long is not None and usage.input + usage.cache_write + usage.cache_read > known.long_from:
         price = known.long
@@ -92,18 +108,26 @@ def cost(model: str, usage: Usage) -> float | None:
         + usage.cache_write * price.input * CACHE_WRITE
         + usage.cache_read * read
     )
-    return dollars / 1_000_000
+    return dollars / 1_000_000 + usage.searches * SEARCH_PRICE
 
 
-def resolve(name: str) -> str:
-    """Return the model id that a short name stands for; any other name is returned as it is."""
-    return ALIASES.get(name.strip().lower(), name.strip())
+def resolve(name: str, environment: Mapping[str, str] = _NO_VARIABLES) -> str:
+    """Return the model id that a short name stands for; any other name is returned as it is.
+
+    `environment` may say otherwise (`OWN_IDS`). A window of a million tokens is the usual one: the [1m] of Claude Code
+    says nothing.
+    """
+    name = name.strip().removesuffix("[1m]")
+    short = name.lower()
+    own = environment.get(OWN_IDS.get(short, ""), "").strip()
+    return own.removesuffix("[1m]") or ALIASES.get(short, name)
 
 
-def nearest(name: str) -> str | None:
-    """Return the short name or listed id that is spelled most like `name`, or None if nothing is near."""
-    found = difflib.get_close_matches(name.strip().lower(), [*ALIASES, *MODELS], n=1, cutoff=0.6)
-    return found[0] if found else None
+def nearest(name: str, others: Iterable[str] = ()) -> str | None:
+    """Return the short name or id (listed here, or one of `others`) that is spelled most like `name`, None if none is."""
+    known = {known.lower(): known for known in (*others, *MODELS, *ALIASES)}
+    found = difflib.get_close_matches(name.strip().lower(), known, n=1, cutoff=0.6)
+    return known[found[0]] if found else None
 
 
 def is_claude(model: str) -> bool:

@@ -71,14 +71,20 @@ def find_key(given: str | None = None) -> Key:
         ("ANTHROPIC_AUTH_TOKEN", os.environ.get("ANTHROPIC_AUTH_TOKEN"), True),
     )
     for source, raw, is_token in sources:
-        secret = (raw or "").strip().strip("\"'").strip()
-        if not secret:
-            continue
-        odd = next((at for at, char in enumerate(secret, 1) if not "!" <= char <= "~"), None)
-        if odd is not None:
-            raise ConfigError(
-                f"{source} cannot be a key: its character {odd} of {len(secret)} is a blank or is not plain ASCII. "
-                "Copy the key again."
-            )
-        return Key(secret, is_token)
+        if (secret := checked_key(source, raw)) is not None:
+            return Key(secret, is_token)
     return Key()
+
+
+def checked_key(source: str, raw: str | None) -> str | None:
+    """Return the key in `raw`, None where there is none; raise `ConfigError` that names `source` where it can't be one."""
+    secret = (raw or "").strip().strip("\"'").strip()
+    if not secret:
+        return None
+    odd = next((at for at, char in enumerate(secret, 1) if not "!" <= char <= "~"), None)
+    if odd is not None:
+        raise ConfigError(
+            f"{source} cannot be a key: its character {odd} of {len(secret)} is a blank or is not plain ASCII. "
+            "Copy the key again."
+        )
+    return secret

@@ -76,9 +76,12 @@ class Dialect:
         return headers
 
 
-def request_body(model: str, request: Request, dialect: Dialect) -> Json:
-    """Return the body of a streamed request. The transcript is not changed, and only marked messages are copied."""
-    limit = catalog.facts(model).max_output
+def request_body(model: str, request: Request, dialect: Dialect, longest: int | None = None) -> Json:
+    """Return the body of a streamed request. The transcript is not changed, and only marked messages are copied.
+
+    `longest`: tokens of the model's longest output, None where only the catalog may know.
+    """
+    limit = catalog.facts(model).max_output if longest is None else longest
     body: Json = {
         "model": model,
         "max_tokens": request.max_tokens if limit is None else min(request.max_tokens, limit),

@@ -18,7 +18,16 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from nbagent.core.errors import ConfigError, ContextFull, ImagesRefused, ModelError, NbagentError, Rejected, Transient
+from nbagent.core.errors import (
+    ConfigError,
+    ContextFull,
+    ImagesRefused,
+    ModelError,
+    NbagentError,
+    Overloaded,
+    Rejected,
+    Transient,
+)
 from nbagent.core.messages import Json
 from nbagent.models.credentials import is_local
 
@@ -28,6 +37,9 @@ NO_KEY = (
     'import os, getpass; os.environ["ANTHROPIC_API_KEY"] = getpass.getpass()\n'
     "To try it without a key: run `make demo`, or open notebooks/00_quickstart.ipynb, where the model is scripted."
 )
+
+UNKNOWN_MODEL = "does not know the model"
+"""What a sentence on an unknown model says."""
 
 _TOO_LONG = re.compile(
     r"prompt is too long|context (?:window|length|size)|maximum context|too many (?:input )?tokens|exceed\w* .{0,40}context",
@@ -86,11 +98,12 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The model and server that a sentence is about; `secrets` are cut out of every text."""
+    """The model and server that a sentence is about; `secrets` are cut out of every text, `key` names where they are from."""
 
     model: str
     base_url: str
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    key: str = "ANTHROPIC_API_KEY"
 
     @property
     def host(self) -> str:
@@ -126,7 +139,8 @@ class Place:
         if (status in (408, 409, 425, 429) or status >= 500) and status != 501:
             if headers.get("x-should-retry") == "false":
                 return Rejected(f"{self.host} answered {status} and asks not to try again{quoted}.")
-            return Transient(f"{self.host} is {_BUSY.get(status, 'in trouble')} ({status}{quoted}).", retry_after=wait)
+            passing = Overloaded if status == 529 or kind == "overloaded_error" else Transient
+            return passing(f"{self.host} is {_BUSY.get(status, 'in trouble')} ({status}{quoted}).", retry_after=wait)
         if 300 <= status < 400:
             return Rejected(
                 f"{self.host} sends requests on to {self.safe(headers.get('location', 'another address'))!r} ({status}): "
@@ -137,14 +151,14 @@ class Place:
     def _refused(self, status: int, kind: str, quoted: str) -> str:
         match status:
             case 401:
-                return f"{self.host} does not take this API key (401{quoted}). Check ANTHROPIC_API_KEY and base_url."
+                return f"{self.host} does not take this API key (401{quoted}). Check {self.key} and base_url."
             case 402:
                 return f"The account at {self.host} cannot pay for this request (402{quoted})."
             case 403:
                 return f"This API key may not use {self.model} at {self.host} (403{quoted})."
             case 404 if kind == "not_found_error" or "model" in quoted.lower():
                 return (
-                    f"{self.host} does not know the model {self.model!r} (404{quoted}). "
+                    f"{self.host} {UNKNOWN_MODEL} {self.model!r} (404{quoted}). "
                     f"Choose another with -m; {self.address}/v1/models lists what it has."
                 )
             case 404 | 405 | 501:
@@ -174,7 +188,8 @@ class Place:
             return ContextFull(f"The conversation no longer fits {self.model} at {self.host}: {said}.")
         if kind in _LASTING_TYPES and kind not in _PASSING_TYPES:
             return Rejected(f"{self.host} broke off the reply and would again ({kind}: {said}).")
-        return Transient(f"{self.host} broke off the reply ({kind or 'error'}: {said}).")
+        passing = Overloaded if kind == "overloaded_error" else Transient
+        return passing(f"{self.host} broke off the reply ({kind or 'error'}: {said}).")
 
     # ── no answer, or not one of the Messages API ────────────────────────────────────────────────────────────────────
 
