@@ -105,6 +105,7 @@ class _Last:
             texts = [b["text"] for b in getattr(event, "content", ()) if b.get("type") == "text"]
             self._text = "\n\n".join(texts) or self._text
         self._cells.update(dict.fromkeys(getattr(event, "cells", ())))
+        self._session = self._session.newest
         self._session.log(event)
         self._show(event)
 

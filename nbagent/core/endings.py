@@ -5,28 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nbagent.core.events import Reason
+from nbagent.core.messages import Json
 
 _WORDS: dict[Reason, tuple[str, str]] = {
     Reason.END_TURN: ("Done.", ""),
     Reason.MAX_TURNS: (
         "Stopped at the limit of turns before the model said it was done.",
-        "Run another %%agent cell with “go on”, or give more room with --max-turns N.",
+        "`%agent continue` goes on from here, and so does the button Continue; --max-turns N gives more room at once.",
     ),
-    Reason.BUDGET: ("Stopped: the budget is used up.", "Run another %%agent cell with a larger --budget to go on."),
-    Reason.TIMEOUT: ("Stopped: the time limit of the run was reached.", "Go on in another cell, or raise --timeout."),
+    Reason.BUDGET: (
+        "Stopped: the budget is used up.",
+        "`%agent continue` goes on with as much again; --budget gives more at once.",
+    ),
+    Reason.TIMEOUT: (
+        "Stopped: the time limit of the run was reached.",
+        "`%agent continue` goes on from here; --timeout gives more at once.",
+    ),
     Reason.REPEATED: (
         "Stopped: the model made the same call with the same result again and again.",
         "Say in the next %%agent cell what it should try instead.",
     ),
     Reason.DENIED: ("Stopped: you denied a call.", "Say in the next %%agent cell what to do instead."),
-    Reason.INTERRUPTED: ("Stopped by you.", "Whatever had run stays; the next %%agent cell goes on from here."),
+    Reason.INTERRUPTED: (
+        "Stopped by you.",
+        "Whatever had run stays. `%agent continue` goes on, or say in the next %%agent cell what to do instead.",
+    ),
     Reason.REFUSAL: (
         "The model refused to answer this.",
-        "Put the question differently, or try another model with -m.",
+        "Put it differently in this cell and run it again: what was refused is then no part of the conversation. Or try another model with -m.",
     ),
     Reason.MAX_TOKENS: (
         "The model's reply was cut off at its output limit.",
-        "Run another %%agent cell with “go on, in smaller steps”.",
+        "`%agent continue in smaller steps` goes on from here.",
     ),
     Reason.CONTEXT_FULL: (
         "The conversation no longer fits the model's context window.",
@@ -42,6 +52,13 @@ _WORDS: dict[Reason, tuple[str, str]] = {
         "Fix the cause, or try again in a minute if it was the server's, and run the cell again.",
     ),
 }
+
+
+def refused(details: Json) -> str:
+    """Return the sentence for a refusal, with what the server's `stop_details` say of it."""
+    why, about = str(details.get("explanation") or ""), str(details.get("category") or "").replace("_", " ")
+    said = why or (about and f"It is about: {about}.")
+    return " ".join(filter(None, (_WORDS[Reason.REFUSAL][0], said)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,6 +330,24 @@ class ModeChanged(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted(Event):
+    """The conversation was summed up: from `before` to `after` tokens, about; it goes on in the session `session_id`.
+
+    `trigger` is manual or auto; `usage` and `cost` are what the summary took.
+    """
+
+    type: ClassVar[str] = "compacted"
+    trigger: str
+    before: int
+    after: int
+    summary: str
+    session_id: str
+    compacted_from: str
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentReported(Event):
     """A subagent of the call `call_id` reports `event`, whose turn and time count from the subagent's own beginning.
 

@@ -39,6 +39,13 @@ class Limits:
             return ""
         return f"This model's price is unknown, so the budget of ${self.usd:g} counts as {cap:,} tokens, and they are used up."
 
+    def share_spent(self, usage: Usage, cost: float | None) -> float:
+        """Return how much of the budget is used, 0 to 1; 0 where there is none."""
+        shares = [usage.total / self.tokens if self.tokens else 0.0]
+        if self.usd:
+            shares.append(cost / self.usd if cost is not None else usage.total / (self.usd * UNPRICED_TOKENS_PER_USD))
+        return min(1.0, max(shares))
+
     def describe(self) -> str:
         """Return the budget as a short text for people, "" where there is none."""
         parts = [

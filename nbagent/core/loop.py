@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from nbagent.core.closing import closing, nearing
 from nbagent.core.dispatch import act
-from nbagent.core.endings import Ending
+from nbagent.core.endings import Ending, refused
 from nbagent.core.errors import ContextFull, Interrupted, NbagentError
 from nbagent.core.events import Event, Noted, QuestionAnswered, QuestionAsked, Reason, ResultsAppended, State
 from nbagent.core.messages import CUT_SHORT, Block, text_block
@@ -19,9 +20,10 @@ from nbagent.core.openings import Opening, stopping
 from nbagent.core.ports import Question
 from nbagent.core.run import Agent, Run, Stop
 from nbagent.core.session import Session
-from nbagent.core.think import think
+from nbagent.core.summing import with_room
 
-_CUT_REPLIES = 2
+_CUT_REPLIES, _CUT_TEXTS = 2, 4
+"""So many replies in a row that are cut off at the output limit end a run: in a call, or before any word; in a text."""
 
 
 async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: str = "", stop: Stop | None = None,
@@ -41,7 +43,7 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
             session.transcript.ask(opening.blocks)
         while not this.over(this.limit_reached()):
             this.turn += 1
-            for this.state, phase in ((State.THINK, think), (State.ACT, act), (State.OBSERVE, observe)):
+            for this.state, phase in ((State.THINK, with_room), (State.ACT, act), (State.OBSERVE, observe)):
                 async with aclosing(phase(this)) as events:
                     async for event in events:
                         yield event
@@ -50,6 +52,9 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
                         async for event in events:
                             yield event
                     break
+        async with aclosing(closing(this)) as events:
+            async for event in events:
+                yield event
     except ContextFull as error:
         this.ending = Ending(Reason.CONTEXT_FULL, str(error))
     except Interrupted:
@@ -58,7 +63,7 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
         this.ending = Ending(Reason.ERROR, str(error))
     finally:
         this.let_go()
-        session.transcript.answer(this.results)
+        this.session.transcript.answer(this.results)
     yield this.ended()
 
 
@@ -70,12 +75,13 @@ def _after_reply(this: Run) -> Ending | None:
     this.cut_replies = this.cut_replies + 1 if reason in CUT_SHORT else 0
     match reason:
         case "refusal":
-            why = str((reply.stop_details or {}).get("explanation") or "")
-            return Ending(Reason.REFUSAL, f"The model refused to answer this. {why}".strip())
+            return Ending(Reason.REFUSAL, refused(reply.stop_details or {}))
         case "model_context_window_exceeded":
-            return Ending(Reason.CONTEXT_FULL)
+            this.window_full = True
+            return None if this.agent.compaction is not None else Ending(Reason.CONTEXT_FULL)
         case "max_tokens":
-            return Ending(Reason.MAX_TOKENS) if this.cut_replies >= _CUT_REPLIES or not reply.calls else None
+            in_text = bool(reply.text) and not reply.calls
+            return Ending(Reason.MAX_TOKENS) if this.cut_replies >= (_CUT_TEXTS if in_text else _CUT_REPLIES) else None
         case "pause_turn":
             return None
         case "end_turn" | "stop_sequence" | "tool_use":
@@ -89,8 +95,13 @@ def _after_reply(this: Run) -> Ending | None:
 def _without_words(this: Run) -> str:
     """What to say of a run whose last reply has no text, "" where it has."""
     if this.reply.text:
-        cut = this.reply.stop_reason == "tool_use"
-        return "Done, though the model announced a call and made none." if cut else ""
+        match this.reply.stop_reason:
+            case "tool_use":
+                return "Done, though the model announced a call and made none."
+            case "stop_sequence":
+                return "Done: the model's reply ended at a stop sequence, which this server sets."
+            case _:
+                return ""
     if not this.calls_made:
         return "The model answered with nothing. Ask again, or try another model with -m."
     return f"Done, without a closing word. What ran: {this.done_so_far()}"
@@ -101,12 +112,10 @@ async def observe(this: Run) -> AsyncGenerator[Event]:
     calls = this.reply.calls
     hooked, this.told = this.told, {}
     if not calls:
-        if this.reply.stop_reason != "pause_turn":
-            this.nudged = True
-            yield this.event(
-                Noted, text="The model stopped without a word; it was asked once for an answer.", level="info"
-            )
-            this.session.transcript.ask([text_block(_NUDGE)])
+        said, ask = _without_calls(this)
+        yield this.event(Noted, text=said, level="info")
+        if ask:
+            this.session.transcript.ask([text_block(ask)])
         return
     words = [text for call in calls for text in hooked.get(str(call["id"]), ())]
     if this.ending is None and not this.stop.asked:
@@ -116,11 +125,36 @@ async def observe(this: Run) -> AsyncGenerator[Event]:
             async with aclosing(_in_circles(this, count, words)) as events:
                 async for event in events:
                     yield event
-    this.session.transcript.answer(this.results, words)
+    this.session.transcript.answer(this.results, [*words, *nearing(this)])
     this.results = {}
     yield this.event(ResultsAppended, call_ids=tuple(str(c["id"]) for c in calls))
 
 
+def _without_calls(this: Run) -> tuple[str, str]:
+    """Return what the person and what the model is told of a reply without calls that is not the last one."""
+    match this.reply.stop_reason:
+        case "pause_turn":
+            return "The server paused a long reply; the model goes on with it.", ""
+        case "model_context_window_exceeded":
+            return "The reply ended where the model's context window was full.", ""
+        case "max_tokens" if this.reply.text:
+            this.cut_text = this.text
+            return "The reply reached its output limit; the model goes on where it stopped.", _CUT_TEXT
+        case "max_tokens":
+            return "The reply reached its output limit before any words; the model is asked for less.", _CUT_THOUGHT
+        case _:
+            this.nudged = True
+            return "The model stopped without a word; it was asked once for an answer.", _NUDGE
+
+
+_CUT_TEXT = (
+    "(From the runtime, not the person:) Your reply was cut off at the output limit. Go on exactly where it stopped, and "
+    "repeat nothing."
+)
+_CUT_THOUGHT = (
+    "(From the runtime, not the person:) Your reply reached the output limit before it said anything. Answer now in few "
+    "words, or take one small step."
+)
 _NUDGE = "(From the runtime, not the person:) Your last reply was empty. Answer the person now, in a few sentences."
 _SAME = (
     "(From the runtime, not the person:) This was the same call with the same result as before; you have that result. "

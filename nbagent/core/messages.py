@@ -234,6 +234,8 @@ def _add_delta(part: _OpenBlock, delta: Json) -> None:
             part.json.append(str(delta.get("partial_json") or ""))
         case "citations_delta":
             part.citations.append(delta["citation"])
+        case "compaction_delta":
+            part.block.update({name: delta[name] for name in ("content", "encrypted_content") if name in delta})
         case _:
             pass
 
@@ -277,6 +279,8 @@ def _block_events(index: int, block: Block, chunk: int) -> list[Json]:
     elif kind == "tool_use":
         first = {**block, "input": {}}
         deltas = _pieces(json.dumps(block["input"]), chunk, "input_json_delta", "partial_json")
+    elif kind == "compaction":
+        first, deltas = {**block, "content": None}, [{"type": "compaction_delta", "content": block["content"]}]
     else:
         first, deltas = dict(block), []
     return [

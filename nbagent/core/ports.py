@@ -46,16 +46,24 @@ def text_hash(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request to a model. `messages` is the live transcript: read it, never change it."""
+    """One request to a model. `messages` is the live transcript: read it, never change it.
+
+    `compaction` asks a model that `compacts` for nothing but a `compaction` block, the API's own summary of `messages`
+    ("": as the server sees fit, else with these instructions; None: for a reply as ever).
+    """
 
     system: str
     tools: tuple[Json, ...]
     messages: Sequence[Message]
     max_tokens: int = 16_000
+    compaction: str | None = None
 
 
 class Model(Protocol):
-    """A model that answers one request with a stream of raw Messages-API events."""
+    """A model that answers one request with a stream of raw Messages-API events.
+
+    It may have more: `compacts` (true: it takes `Request.compaction`), and `async count(request)`, the tokens of one.
+    """
 
     @property
     def name(self) -> str:
@@ -328,4 +336,8 @@ class Store(Protocol):
 
     def append(self, record: Json) -> None:
         """Keep one record; it must be on disk (or wherever it goes) when this returns."""
+        ...
+
+    def beside(self, name: str) -> Store:
+        """Return the store of another session, `name`, in the same place."""
         ...

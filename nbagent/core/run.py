@@ -23,6 +23,7 @@ from nbagent.core.policy import Gate
 from nbagent.core.ports import Approver, Model
 from nbagent.core.repeat import RepeatGuard
 from nbagent.core.session import Session
+from nbagent.core.summary import Compaction
 from nbagent.core.tools import Toolset
 
 E = TypeVar("E", bound=Event)
@@ -183,6 +184,8 @@ class Agent:
     `deeds` gives, once, what was done to cells since it was asked last. `notify_after`: seconds until an unanswered
     question is a notification.
 
+    `compaction`: how a conversation that gets too long is summed up (None: then the run ends).
+
     `spawn` runs a subagent inside a call (`subagents.spawn`; None: there are none). `name` is that of a subagent, for
     the cards that ask about its calls.
     """
@@ -202,6 +205,7 @@ class Agent:
     notify_after: float = 6.0
     spawn: Spawn | None = None
     name: str = ""
+    compaction: Compaction | None = None
 
 
 Spawn = Callable[["Run", str, Child, Callable[[Event], None]], Awaitable[RunEnded]]
@@ -227,6 +231,13 @@ class Run:
     text: str = ""
     calls_made: list[str] = field(default_factory=list[str])
     cut_replies: int = 0
+    cut_text: str = ""
+    """The words of a reply that was cut off at its output limit, while the model goes on with it."""
+    window_full: bool = False
+    room_refused: bool = False
+    """Summing up was tried in vain: not again before the window is full."""
+    summed_at: list[int] = field(default_factory=list[int])
+    told_of_budget: bool = False
     nudged: bool = False
     ending: Ending | None = None
     guard: RepeatGuard = field(default_factory=RepeatGuard)

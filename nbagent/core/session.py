@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import overload
 
-from nbagent.core import images
+from nbagent.core import images, sizes
 from nbagent.core.events import Event, InputDelta, TextDelta, ThinkingDelta, innermost
 from nbagent.core.events_json import to_json
 from nbagent.core.messages import Block, Json, Message, Usage, clean_value, text_block
@@ -32,6 +32,10 @@ class NoStore:
     def append(self, record: Json) -> None:
         """Keep `record` in `records`."""
         self.records.append(record)
+
+    def beside(self, name: str) -> NoStore:  # noqa: ARG002  (the port's shape)
+        """Return another one."""
+        return NoStore()
 
 
 def result_block(call_id: str, content: Sequence[Block], *, is_error: bool = False) -> Block:
@@ -125,7 +129,8 @@ class Transcript(Sequence[Message]):
 class Session:
     """One conversation: `system` and `tools` never change, the transcript only grows; `usage` and `cost` are sums.
 
-    Messages before index `images_from` are sent without their images.
+    Messages before index `images_from` are sent without their images. A session that was summed up ends: `newest` is the
+    one that goes on.
     """
 
     def __init__(
@@ -138,8 +143,11 @@ class Session:
         self.cost: float | None = 0.0
         self.runs = 0
         self.images_from = 0
-        self._store = store
-        store.append({"v": 1, "type": "session", "id": session_id, **(about or {}), "system": system, "tools": tools})
+        self.store = store
+        self._heir: Session | None = None
+        self._measured = (0, 0)
+        self._about = about or {}
+        store.append({"v": 1, "type": "session", "id": session_id, **self._about, "system": system, "tools": tools})
         self.transcript = Transcript(store)
 
     def messages(self) -> Sequence[Message]:
@@ -159,6 +167,50 @@ class Session:
             self.images_from = before
         return dropped
 
+    # ── going on from a summary ──────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def newest(self) -> Session:
+        """The session in which this conversation goes on: this one, unless it was summed up."""
+        found = self
+        while found._heir is not None:
+            found = found._heir
+        return found
+
+    def successor(self) -> Session:
+        """Return an empty session with the same system prompt and tools, in which this conversation can go on.
+
+        Its id tells of which one it is (`-sum1`, `-sum2` …), its first record says `compacted_from`; ids of calls stay
+        unique in both, and what was used is counted on. It counts once `hand_on` is called.
+        """
+        name, mark, number = self.id.rpartition("-sum")
+        new_id = f"{name}-sum{int(number) + 1}" if mark and number.isdecimal() else f"{self.id}-sum1"
+        origin = {"compacted_from": {"session": self.id, "messages": len(self.transcript)}}
+        store = self.store.beside(new_id)
+        made = Session(new_id, system=self.system, tools=self.tools, store=store, about={**self._about, **origin})
+        made.usage, made.cost, made.runs = self.usage, self.cost, self.runs
+        made.transcript.call_ids = self.transcript.call_ids
+        return made
+
+    def hand_on(self, heir: Session) -> None:
+        """Say that the conversation goes on in `heir`."""
+        self._heir = heir
+        self.store.append({"type": "compacted", "into": heir.id})
+
+    # ── how much there is ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def measure(self, usage: Usage) -> None:
+        """Take how much the last request and its reply were, as the server counted them, if it did."""
+        if usage.input + usage.cache_write + usage.cache_read:
+            self._measured = (len(self.transcript), usage.total)
+
+    def size(self) -> int:
+        """Return how many tokens the next request takes: what the server counted last, and an estimate of the rest."""
+        count, tokens = self._measured
+        if not count:
+            tokens = sizes.of_text(self.system) + sizes.of_tools(self.tools)
+        return tokens + sum(sizes.of_message(message) for message in self.transcript[count:])
+
     def spend(self, usage: Usage, cost: float | None) -> None:
         """Add one reply's usage; an unknown price makes the sum unknown."""
         self.usage += usage
@@ -172,4 +224,4 @@ class Session:
         while isinstance(inner.get("event"), dict):
             inner = inner["event"]
         inner.pop("new", None)  # a request is its new messages, which are records of their own, and the prefix's hash
-        self._store.append({"type": "event", "event": record})
+        self.store.append({"type": "event", "event": record})

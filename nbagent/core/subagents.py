@@ -13,19 +13,13 @@ from nbagent.core.agents import Child
 from nbagent.core.drive import drive
 from nbagent.core.endings import Ending
 from nbagent.core.errors import Interrupted
-from nbagent.core.events import AgentReported, Event, Reason, RunEnded, RunStarted
-from nbagent.core.hooks import NoHooks
+from nbagent.core.events import AgentReported, Event, Reason, RunEnded
 from nbagent.core.limits import Limits
 from nbagent.core.loop import run
-from nbagent.core.messages import text_block
 from nbagent.core.narrowing import Narrowed
-from nbagent.core.run import Agent, Run, Stop
-from nbagent.core.tools import Toolset
+from nbagent.core.run import Agent, Run
+from nbagent.core.summary import Compaction
 
-_SUM_UP = (
-    "(From the runtime, not the person:) The limit of turns is reached. Call no tool any more. Say now, in a few short "
-    "paragraphs: what you found or did, with the facts that matter; and what is left of the task."
-)
 _STOPPED = frozenset({Reason.INTERRUPTED, Reason.TIMEOUT, Reason.CELL_GONE})
 
 
@@ -33,7 +27,7 @@ async def spawn(parent: Run, call_id: str, child: Child, report: Callable[[Event
     """Run `child` for the call `call_id` of `parent` and return how it ended; what it reports goes to `report`, wrapped.
 
     Raises `Interrupted`, with what it had done, where it was stopped: whether the run above goes on is decided there. A
-    bare Deny ends the run above, too. At the limit of turns it is asked once, without tools, what is done and left.
+    bare Deny ends the run above, too.
     """
     stop, ended = parent.stop.below(), None
     agent = _agent(parent, child)
@@ -47,19 +41,12 @@ async def spawn(parent: Run, call_id: str, child: Child, report: Callable[[Event
             )
         )
 
-    def show(event: Event) -> None:
-        if not isinstance(event, RunEnded):  # there is one end: perhaps it is asked for a summary first
-            tell(event)
-
     try:
         async with parent.changing.lent(parent):
             events = run(
                 agent, child.session, list(child.blocks), prompt=child.prompt, stop=stop, run_id=child.id, above=parent
             )
-            ended = await drive(events, show, agent=agent, session=child.session, stop=stop)
-            if ended.reason is Reason.MAX_TURNS:
-                ended = await _summed_up(parent, child, agent, stop, show, ended)
-            tell(ended)
+            ended = await drive(events, tell, agent=agent, session=child.session, stop=stop)
     finally:
         parent.stop.leave(stop)
     if ended.reason in _STOPPED:
@@ -85,32 +72,9 @@ def _agent(parent: Run, child: Child) -> Agent:
         deeds=above.deeds,
         notify_after=above.notify_after,
         spawn=above.spawn,
+        compaction=above.compaction
+        and replace(above.compaction, standing=Compaction().standing, moved=Compaction().moved),
         name=f"{child.spec.name} ({child.title})" if child.title else child.spec.name,
-    )
-
-
-async def _summed_up(
-    parent: Run, child: Child, agent: Agent, stop: Stop, show: Callable[[Event], None], ended: RunEnded
-) -> RunEnded:
-    """Ask a subagent that reached its limit what is done and what is left; return its end with these words."""
-    if stop.asked:
-        return ended
-
-    def within(event: Event) -> None:
-        if not isinstance(event, RunStarted | RunEnded):
-            show(replace(event, turn=ended.turns + event.turn, at=round(ended.at + event.at, 4)))
-
-    last = replace(agent, tools=Toolset(), limits=replace(agent.limits, max_turns=1), hooks=NoHooks())
-    events = run(last, child.session, [text_block(_SUM_UP)], stop=stop, run_id=f"{child.id}-end", above=parent)
-    said = await drive(events, within, agent=last, session=child.session, stop=stop)
-    if said.reason in _STOPPED:
-        return said
-    return replace(
-        ended,
-        text=said.text or ended.text,
-        at=round(ended.at + said.at, 4),
-        usage=ended.usage + said.usage,
-        cost=None if ended.cost is None or said.cost is None else ended.cost + said.cost,
     )
 
 

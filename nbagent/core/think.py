@@ -35,25 +35,57 @@ _KNOWN = frozenset(
 
 async def think(run: Run) -> AsyncGenerator[Event]:
     """Ask the model for one reply and put it into the transcript; raise `ModelError` where that is not possible."""
-    limits, session = run.agent.limits, run.session
-    tools = run.session.tools
-    request = Request(session.system, tools, session.messages())
+    session = run.session
+    request = Request(session.system, session.tools, session.messages())
     yield run.event(
         RequestSent, model=run.agent.model.name, new=_since_last_reply(run), prefix=session.transcript.prefix
     )
-    attempt, tried_without = 1, False
+    tried_without = False
     while True:
-        builder = run.reply = ReplyBuilder(taken=session.transcript.call_ids)
+        try:
+            async with aclosing(whole_reply(run, request)) as events:
+                async for event in events:
+                    yield event
+            break
+        except (ContextFull, ImagesRefused) as error:
+            if tried_without or not session.leave_out_images(newest=isinstance(error, ImagesRefused)):
+                raise
+            if run.reply.started:
+                yield run.event(ReplyDiscarded, why=str(error))
+            tried_without = True
+            yield run.event(Noted, text=f"{error} It is asked again without the older images.")
+            request = Request(session.system, session.tools, session.messages())
+    if not run.reply.complete:
+        return  # stopped while it waited for the next try
+    builder = run.reply
+    if builder.content:
+        session.transcript.reply(builder.content)
+    if builder.text:
+        run.text, run.cut_text = run.cut_text + builder.text, ""
+    usage = Usage.of(builder.usage)
+    session.measure(usage)
+    cost = run.spend(usage)
+    stop_reason = builder.stop_reason or ""
+    yield run.event(ReplyEnded, content=tuple(builder.content), stop_reason=stop_reason, usage=usage, cost=cost)
+
+
+async def whole_reply(run: Run, request: Request, *, shown: bool = True) -> AsyncGenerator[Event]:
+    """Stream one reply into `run.reply`, whole, and try again where it breaks off; nothing of it enters the transcript.
+
+    After a stop while it waits for the next try, `run.reply` is not complete. `shown`: what streams in is yielded, too.
+    """
+    limits, attempt = run.agent.limits, 1
+    while True:
+        builder = run.reply = ReplyBuilder(taken=run.session.transcript.call_ids)
         try:
             async with aclosing(run.agent.model.stream(request)) as raws:
                 async for raw in raws:
                     _feed(builder, raw)
-                    if (event := _event_of(run, raw)) is not None:
+                    if shown and (event := _event_of(run, raw)) is not None:
                         yield event
             _check_whole(builder)
-            break
         except Transient as error:
-            if builder.started:
+            if builder.started and shown:
                 yield run.event(ReplyDiscarded, why=str(error))
             if attempt >= limits.tries:
                 raise ModelError(f"{error} Tried {attempt} times.") from error
@@ -61,23 +93,10 @@ async def think(run: Run) -> AsyncGenerator[Event]:
             wait = _wait(attempt - 1, error.retry_after, limits.longest_wait)
             yield run.event(RetryScheduled, attempt=attempt, limit=limits.tries, wait=wait, why=str(error))
             if await run.stop.wait(wait):
+                run.reply = ReplyBuilder()
                 return
-        except (ContextFull, ImagesRefused) as error:
-            if tried_without or not session.leave_out_images(newest=isinstance(error, ImagesRefused)):
-                raise
-            if builder.started:
-                yield run.event(ReplyDiscarded, why=str(error))
-            tried_without = True
-            yield run.event(Noted, text=f"{error} It is asked again without the older images.")
-            request = Request(session.system, tools, session.messages())
-    if builder.content:
-        session.transcript.reply(builder.content)
-    if builder.text:
-        run.text = builder.text
-    usage = Usage.of(builder.usage)
-    cost = run.spend(usage)
-    stop_reason = builder.stop_reason or ""
-    yield run.event(ReplyEnded, content=tuple(builder.content), stop_reason=stop_reason, usage=usage, cost=cost)
+        else:
+            return
 
 
 def _check_whole(builder: ReplyBuilder) -> None:

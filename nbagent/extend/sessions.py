@@ -60,6 +60,10 @@ class JsonlStore:
         self.problem = ""
         self._ready = False
 
+    def beside(self, name: str) -> JsonlStore:
+        """Return the store of another session, in a file beside this one."""
+        return JsonlStore(self.path.with_name(f"{name}.jsonl"))
+
     def append(self, record: Json) -> None:
         """Append one record as one line, with the time (`when`, seconds since 1970)."""
         if self.problem:

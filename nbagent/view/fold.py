@@ -26,6 +26,7 @@ from nbagent.view.items import (
     QuestionItem,
     RawItem,
     RetryItem,
+    SummaryItem,
     TextItem,
     ThinkingItem,
 )
@@ -147,6 +148,8 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
             return ViewModel(reply=view.reply, count=view.count)  # the next items get keys of their own
         case ev.Noted():
             return _add(view, NoteItem(key=_key(view, "n"), turn=event.turn, text=event.text, level=event.level))
+        case ev.Compacted():
+            return _add(view, SummaryItem(key=_key(view, "s"), turn=event.turn, summed=event))
         case ev.HookStarted() | ev.HookEnded():
             return _hook(view, event)
         case ev.RetryScheduled():

@@ -26,6 +26,7 @@ from nbagent.view.items import (
     QuestionItem,
     RawItem,
     RetryItem,
+    SummaryItem,
     TextItem,
     ThinkingItem,
 )
@@ -42,7 +43,7 @@ from nbagent.view.text import (
     visible,
     without_ansi,
 )
-from nbagent.view.words import answer_words, answered, arguments, brief, cost, hint, spoken
+from nbagent.view.words import answer_words, answered, arguments, brief, cost, hint, spoken, summed_up
 
 if TYPE_CHECKING:
     from nbagent.core.messages import Block, Json
@@ -97,6 +98,11 @@ def item_html(item: Item) -> str:
             icon = "i" if item.level == "info" else "!"
             head = "" if item.level == STALE else f"<b>{icon} Note</b> "
             return _wrap(item, "note", f"{head}{_said(item.text)}", f'data-level="{escape(item.level)}"')
+        case SummaryItem():
+            body = f'<div dir="auto">{to_html(clip(item.summed.summary, OUTPUT_LIMIT))}</div>'
+            return _wrap(
+                item, "note", _fold("summary", f"<b>≡</b> {summed_up(item.summed)}", body), 'data-level="info"'
+            )
         case RetryItem():
             wait = f"Trying again in {duration(item.wait)} (try {item.attempt} of {item.limit}): {_said(item.why)}"
             return _wrap(item, "note", f"<b>↻ Retry</b> {wait}")
@@ -213,6 +219,8 @@ def _agent_step(item: Item) -> str:
             return f'<div class="nbagent-agentstep">{step}{inner}</div>'
         case NoteItem():
             return f'<div class="nbagent-agentstep">! {_said(item.text)}</div>'
+        case SummaryItem():
+            return f'<div class="nbagent-agentstep">≡ {summed_up(item.summed)}</div>'
         case RetryItem():
             return f'<div class="nbagent-agentstep">↻ {_said(item.why)}</div>'
         case QuestionItem():

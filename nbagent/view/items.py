@@ -112,6 +112,13 @@ class NoteItem(Item):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryItem(Item):
+    """The conversation was summed up here; `summed.summary` is the text with which it goes on."""
+
+    summed: ev.Compacted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetryItem(Item):
     """The request is repeated after `wait` seconds."""
 

@@ -22,13 +22,14 @@ from nbagent.view.items import (
     NoteItem,
     QuestionItem,
     RetryItem,
+    SummaryItem,
     TextItem,
     ThinkingItem,
 )
 from nbagent.view.markdown import to_html
 from nbagent.view.record_text import ANSWER_LIMIT, PROMPT_LIMIT, markdown, plain
 from nbagent.view.text import clip, clip_end, code_marked, count, duration, escape, few_lines, one_line, without_ansi
-from nbagent.view.words import answer_words, answered, hint
+from nbagent.view.words import answer_words, answered, hint, summed_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -155,6 +156,9 @@ def _step(item: Item, images: list[str]) -> str:
             return _call(item, images)
         case NoteItem() if item.level != STALE:
             return f"<p><i>! {_words(one_line(item.text, 600))}</i></p>"
+        case SummaryItem():
+            body = to_html(clip(item.summed.summary, OUTPUT_LIMIT), RECORD)
+            return _fold(f"≡ {escape(summed_up(item.summed))}", f"<div>{body}</div>")
         case RetryItem():
             return f"<p><i>↻ Tried again after {duration(item.wait)}: {_words(one_line(item.why, 300))}</i></p>"
         case QuestionItem():

@@ -15,7 +15,7 @@ from nbagent.view.fold import ViewModel, fold
 from nbagent.view.html import STATUS_WORDS, line_of
 from nbagent.view.items import CallItem
 from nbagent.view.text import clip, clip_end, count, duration, few_lines, one_line, plain_output
-from nbagent.view.words import answer_words, answered, arguments, facts, hint, in_one
+from nbagent.view.words import answer_words, answered, arguments, facts, hint, in_one, summed_up
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,6 +81,8 @@ class TerminalView:
                 self._line(f"! {_said(event.text)}", "yellow")
             case ev.Noted():
                 self._line(f"! {_said(event.text)}", "yellow" if event.level == "warning" else "dim")
+            case ev.Compacted():
+                self._line(f"≡ {summed_up(event)}", "dim")
             case ev.HookStarted() if event.message:
                 self._line(f"… {_said(event.message)}", "dim")
             case ev.HookEnded() if event.sentence:

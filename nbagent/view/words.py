@@ -17,7 +17,7 @@ from nbagent.view.text import count, money, one_line, tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from nbagent.core.events import ApprovalAnswered
+    from nbagent.core.events import ApprovalAnswered, Compacted
     from nbagent.core.messages import Json
     from nbagent.view.fold import ViewModel
 
@@ -142,6 +142,11 @@ def brief(item: CallItem, texts: Sequence[str]) -> str:
     if item.status == "error" and (error := error_line(texts)):
         return one_line(error, 200)
     return item.summary or (one_line(texts[0], 90) if texts else "")
+
+
+def summed_up(event: Compacted) -> str:
+    """Return the sentence that says that a conversation was summed up, and how much is left of it."""
+    return f"The conversation was summed up: {tokens(event.before)} → {tokens(event.after)} tokens."
 
 
 def cost(view: ViewModel) -> str:

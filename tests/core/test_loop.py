@@ -9,6 +9,7 @@ from contextlib import aclosing
 import pytest
 
 from nbagent.core.drive import drive
+from nbagent.core.endings import refused
 from nbagent.core.errors import Rejected, Transient
 from nbagent.core.events import (
     ApprovalAsked,
@@ -140,7 +141,6 @@ async def test_two_cut_replies_in_a_row_end_the_run():
     [
         ("refusal", Reason.REFUSAL),
         ("model_context_window_exceeded", Reason.CONTEXT_FULL),
-        ("max_tokens", Reason.MAX_TOKENS),
         ("invented_reason", Reason.ERROR),
         ("stop_sequence", Reason.END_TURN),
     ],
@@ -149,6 +149,42 @@ async def test_each_stop_reason_ends_the_run_with_its_own_reason_and_a_sentence(
     ran = await play(Turn("some text", stop_reason=stop_reason))
     assert ran.end.reason == expected
     assert ran.end.sentence
+
+
+async def test_a_text_that_is_cut_at_the_output_limit_goes_on_and_the_answer_is_all_of_it():
+    """Seed, stop_reason max_tokens: inside text the model goes on; the answer is whole."""
+    ran = await play(Turn("The first half, ", stop_reason="max_tokens"), "and the second.")
+    assert ran.end.reason == Reason.END_TURN
+    assert ran.end.text == "The first half, and the second."
+    assert "Go on exactly where it stopped" in ran.messages[2]["content"][0]["text"]
+    assert "output limit" in ran.of(Noted)[0].text
+
+
+async def test_a_text_that_is_cut_again_and_again_ends_with_all_of_its_pieces():
+    ran = await play(*[Turn(str(n), stop_reason="max_tokens") for n in range(4)])
+    assert ran.end.reason == Reason.MAX_TOKENS
+    assert ran.end.text == "0123"
+    assert "smaller steps" in ran.end.next_step
+
+
+async def test_a_reply_that_is_cut_while_it_thinks_is_asked_for_less_once():
+    cut = Turn([think("hm")], stop_reason="max_tokens")
+    ran = await play(cut, "short")
+    assert ran.end.text == "short"
+    ran = await play(cut, cut)
+    assert ran.end.reason == Reason.MAX_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("details", "said"),
+    [
+        ({"explanation": "It is not safe."}, "The model refused to answer this. It is not safe."),
+        ({"category": "general_harms"}, "The model refused to answer this. It is about: general harms."),
+        (None, "The model refused to answer this."),
+    ],
+)
+def test_a_refusal_says_why_as_far_as_the_server_does(details, said):
+    assert refused(details or {}) == said
 
 
 @pytest.mark.parametrize("stop_reason", ["model_context_window_exceeded", "invented_reason", "refusal"])
@@ -186,6 +222,34 @@ async def test_max_turns_ends_with_what_was_done_and_a_next_step():
     assert ran.end.reason == Reason.MAX_TURNS
     assert "look 0, look 1, look 2" in ran.end.sentence
     assert "--max-turns" in ran.end.next_step
+    assert ran.end.text == "Not finished. What ran: look 0, look 1, look 2."  # the model was asked, and said nothing
+    assert "gave no summary" in ran.of(Noted)[-1].text
+
+
+async def test_at_the_limit_of_turns_the_model_says_what_is_done_and_left_and_runs_nothing():
+    """Seed: "When max_turns is reached … implement a fallback path: summarize partial progress"."""
+    ran = await play(
+        [call("look", what="a")], [say("Done: a. Left: b."), call("look", what="b")], limits=Limits(max_turns=1)
+    )
+    assert ran.end.reason == Reason.MAX_TURNS
+    assert ran.end.text == "Done: a. Left: b."
+    assert ran.rig.ran == ["look a"]
+    assert ran.end.turns == 1
+    assert "Not started" in ran.result_texts()[-1]
+
+
+async def test_the_model_is_told_when_few_turns_are_left():
+    turns = [[call("count")] for _ in range(10)]
+    ran = await play(*turns, "left: all", limits=Limits(max_turns=10), rules=["allow count"])
+    told = [m for m in ran.messages if "3 turns are left of 10" in str(m["content"])]
+    assert len(told) == 1
+    assert ran.end.text == "left: all"
+
+
+async def test_the_model_is_told_once_when_most_of_the_budget_is_used():
+    turn = Turn([call("count")], usage=Usage(input=450))
+    ran = await play(turn, turn, "done", limits=Limits(tokens=1000), rules=["allow count"])
+    assert sum("80% of the budget (1,000 tokens)" in str(m["content"]) for m in ran.messages) == 1
 
 
 async def test_a_token_budget_ends_the_run_before_the_next_turn():

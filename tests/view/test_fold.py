@@ -37,6 +37,7 @@ FIELDS = {
     "turn": st.integers(0, 3), "at": st.floats(0, 99), "edited": st.booleans(), "checked": TEXT,
     "hook_id": IDS, "hook": TEXT, "on": TEXT, "message": TEXT, "output": TEXT,
     "outcome": st.sampled_from(["ok", "ask", "block", "failed"]), "agent_id": IDS, "agent": TEXT,
+    "trigger": TEXT, "before": st.integers(0, 9), "after": st.integers(0, 9), "compacted_from": IDS,
     "event": st.deferred(lambda: st.one_of(*map(of_kind, KINDS), DELTAS, DELTAS)),
 }  # fmt: skip
 
