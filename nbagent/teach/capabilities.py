@@ -1,0 +1,134 @@
+"""The scripts behind notebooks/01_capabilities.ipynb: the model's replies, written down; all that answers them is real.
+
+One function a section, named `scripted:nbagent.teach.capabilities:NAME` in its cell. A script goes by what the tools
+returned, so a call that is refused or fails is told as it was. Must not know of the screen. Read any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nbagent.core.messages import Message
+from nbagent.models.scripted import Scripted, ScriptedModel, Value, call, last_results, result_of, say
+
+Seen = Sequence[Message]
+
+
+def told(words: str = "That gave") -> Callable[[Seen], Value]:
+    """Return a turn that says what the last calls gave, as it was given."""
+
+    def turn(transcript: Seen) -> Value:
+        return f"{words}:\n\n" + "\n\n".join(_quoted(text) for text in last_results(transcript))
+
+    return turn
+
+
+def _quoted(text: str) -> str:
+    lines = text.strip().splitlines()
+    more = [f"… {len(lines) - 8} lines more"] if len(lines) > 8 else []
+    return "\n".join(f"> {line}" for line in [*lines[:8], *more])
+
+
+# ── 1 hooks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def hooks() -> list[Scripted]:
+    """Wants to delete a file; a hook says no; finds another way."""
+    return [
+        [say("I make room first."), call("shell", command="rm data/penguins.csv")],
+        [say("Not that way, then. I only look."), call("list_variables", pattern="penguins")],
+        told("The file is still there. What is loaded of it"),
+    ]
+
+
+# ── 3 explore and plan ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def explore() -> list[Scripted]:
+    """What an Explore subagent does: looks at the variables and at one column, and reports."""
+    return [
+        [call("list_variables"), call("inspect_variable", name="penguins", column="species")],
+        told("`penguins` holds the species. What I saw"),
+    ]
+
+
+def plan() -> list[Scripted]:
+    """Looks, shows a plan, and says what became of it."""
+    steps = "1. Drop the rows without a body mass.\n2. Add the mean of each species as a cell.\n3. Plot it."
+    return [
+        [say("I look before I plan."), call("inspect_variable", name="penguins", column="body_mass_g")],
+        [call("exit_plan", plan=steps)],
+        told("What became of the plan"),
+    ]
+
+
+# ── 4 tasks ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tasks() -> list[Scripted]:
+    """Hands out two tasks in one reply, which run side by side, and puts the answers together."""
+    reply = [
+        say("Two things to look up, so I hand them out together."),
+        call("task", description="count species", prompt="Which species are there?", agent="columnist"),
+        call("task", description="look at islands", prompt="Which islands are there?", agent="columnist"),
+    ]
+    return [reply, told("Both came back")]
+
+
+def columnist() -> list[Scripted]:
+    """What a subagent of the kind `columnist` does: looks at the column that its task is about."""
+
+    def look(transcript: Seen) -> Value:
+        column = "island" if "islands" in str(transcript[0]["content"]) else "species"
+        return [call("inspect_variable", name="penguins", column=column)]
+
+    return [look, told("In the table")]
+
+
+# ── 5 models ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def quick() -> ScriptedModel:
+    """A small model, for small questions."""
+    return ScriptedModel(["A quick answer, by the small model."], name="small (scripted)")
+
+
+def thorough() -> ScriptedModel:
+    """A large model; it knows what the small one said."""
+
+    def turn(transcript: Seen) -> Value:
+        before = [message for message in transcript if message["role"] == "assistant"]
+        return f"A thorough one, by the large model. It has read the {len(before)} replies before this one."
+
+    return ScriptedModel([turn], name="large (scripted)")
+
+
+# ── 6 MCP ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def mcp() -> list[Scripted]:
+    """Calls a tool of an MCP server."""
+    return [
+        [say("The server `units` can convert that."), call("mcp__units__grams_to_pounds", grams=4200.0)],
+        lambda seen: f"An average penguin of 4,200 g weighs {_first_line(seen, 'mcp__units__grams_to_pounds')} pounds.",
+    ]
+
+
+def _first_line(transcript: Seen, tool: str) -> str:
+    return result_of(transcript, tool).partition("\n")[0]
+
+
+# ── 7 modes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def changes() -> list[Scripted]:
+    """Wants to look, to add a cell and to run a command; the mode and the rules decide which of them."""
+    return [
+        [
+            say("I look, I add a cell, and I run a command."),
+            call("inspect_variable", name="penguins", column="island"),
+            call("add_cell", source="## Islands", cell_type="markdown"),
+            call("shell", command="touch hello.txt"),
+        ],
+        told("What each of the three gave"),
+    ]

@@ -1,0 +1,157 @@
+"""README's table of capabilities and its notebook: they name the same things, and each of them is seen without a key."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from nbagent.app.reports import COMMANDS
+from nbagent.teach import capabilities
+from tests.source import ROOT
+
+NOTEBOOK = ROOT / "notebooks" / "01_capabilities.ipynb"
+README = (ROOT / "README.md").read_text("utf-8")
+FLAGS = ["--mode", "accept-edits"]
+
+NUMBERS = (1, 3, 4, 5, 6, 7)
+"""The rows that there are."""
+
+SEEN: dict[str, list[str]] = {
+    "hooked": ["denied: shell", "The file is still there"],
+    "hooks": ["PreToolUse shell", "nothing_is_deleted"],
+    "explore": ["Explore", "'Adelie' (152)"],
+    "plan": ["What became of the plan", "Nobody is there", "Drop the rows"],
+    "tasks": ["Both came back", "'Gentoo' (124)", "'Biscoe' (168)", "columnist"],
+    "agents": ["Explore", "Plan", "general-purpose", "columnist"],
+    "small": ["by the small model", "small (scripted)"],
+    "model": ["The model is large (scripted)"],
+    "large": ["by the large model", "large (scripted)"],
+    "mcp": ["4,200 g weighs 9.26 pounds"],
+    "servers": ["units", "connected"],
+    "modes": ["denied: add", "mode plan does not allow this", "'Dream' (124)"],
+    "rules": ["→ ask", "git status: only looks", "rm -rf data: no rule allows it"],
+}
+"""What the outputs of a cell of the notebook must hold, by the cell's id."""
+
+
+def rows() -> dict[int, tuple[str, str, str]]:
+    """README's table: number → what it is called, how to see it, where more is told."""
+    table = README.partition("## What it can do")[2].partition("\n## ")[0]
+    cells = [
+        [cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines() if line[:3] == "| *"
+    ]
+    found: dict[int, tuple[str, str, str]] = {}
+    for what, see, more in cells:
+        named = re.match(r"\*\*(\d+)\. (.+?)\*\*", what)
+        assert named, what
+        found[int(named[1])] = (named[2], see, more.strip(" |"))
+    return found
+
+
+def sections() -> dict[int, tuple[str, str, list[str]]]:
+    """The notebook's sections: number → title, text, sources of its code cells."""
+    found: dict[int, tuple[str, str, list[str]]] = {}
+    number = 0
+    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
+        if title := re.match(r"## (\d+)\. (.+)", cell.source):
+            number = int(title[1])
+            found[number] = (title[2], cell.source, [])
+        elif number and cell.cell_type == "code":
+            found[number][2].append(cell.source)
+    return found
+
+
+def test_the_table_and_the_notebook_have_the_same_rows_in_the_same_order() -> None:
+    table, notebook = rows(), sections()
+    assert {n: name for n, (name, *_) in table.items()} == {n: title for n, (title, *_) in notebook.items()}
+    assert tuple(table) == tuple(notebook) == NUMBERS
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_how_to_see_a_row_is_a_cell_of_its_section_and_what_it_links_is_there(number: int) -> None:
+    _, see, more = rows()[number]
+    _, text, cells = sections()[number]
+    commands = re.findall(r"`(%{1,2}agent[^`]*)`", see)
+    assert commands, "a command, or a cell"
+    lines = [line for source in cells for line in source.splitlines()]
+    missing = [command for command in commands if not any(line.startswith(command) for line in lines)]
+    assert missing == []
+    linked = re.findall(r"\]\((docs/[^)#]+)", more)
+    assert linked, "a page that tells more"
+    assert [page for page in linked if not (ROOT / page).is_file() or page not in text] == []
+
+
+def test_every_command_of_the_table_exists() -> None:
+    named = {match for _, see, _ in rows().values() for match in re.findall(r"`%agent (\w+)", see)}
+    assert named <= set(COMMANDS)
+
+
+def test_what_comes_with_the_next_issue_is_named_as_next_and_not_left_out() -> None:
+    table = README.partition("## What it can do")[2].partition("\n## ")[0]
+    (line,) = [line for line in table.splitlines() if line.startswith("Next:")]
+    assert "background agents" in line and "teams" in line
+
+
+def test_every_script_is_used_and_every_cell_that_ends_is_looked_at() -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    text = "\n".join(cell.source for cell in notebook.cells)
+    scripts = {name for name, made in vars(capabilities).items() if getattr(made, "__module__", "") == capabilities.__name__
+               and not name.startswith("_") and name != "told"}  # fmt: skip
+    assert {name for name in scripts if f"capabilities:{name}" not in text} == set()
+    spoken = {
+        c.id for c in notebook.cells if c.cell_type == "code" and re.search(r"^%{1,2}agent", c.source, re.MULTILINE)
+    }
+    assert spoken <= set(SEEN)
+
+
+# ── it runs ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
+    """The notebook, run from above to below in a real kernel, without a key."""
+    folder: Path = tmp_path_factory.mktemp("capabilities")
+    (folder / "data").mkdir()
+    shutil.copy(NOTEBOOK, folder)
+    shutil.copy(ROOT / "notebooks" / "data" / "penguins.csv", folder / "data")
+    command = [sys.executable, "-m", "nbagent", "run", NOTEBOOK.name, "-o", "out.ipynb", *FLAGS]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("ANTHROPIC")}
+    env["PYTHONPATH"] = str(ROOT)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    notebook = nbformat.read(folder / "out.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    return notebook
+
+
+def shown(cell: nbformat.NotebookNode) -> str:
+    texts: list[str] = []
+    for output in cell.outputs:
+        data = output.get("data", {})
+        texts += [output.get("text", ""), data.get("text/markdown", ""), data.get("text/plain", "")]
+    return "\n".join(texts)
+
+
+@pytest.mark.kernel
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("cell_id", SEEN)
+def test_a_cell_of_the_notebook_shows_what_its_section_says(finished, cell_id: str) -> None:
+    (cell,) = [cell for cell in finished.cells if cell.id == cell_id]
+    text = shown(cell)
+    assert [words for words in SEEN[cell_id] if words not in text] == [], text
+
+
+@pytest.mark.kernel
+@pytest.mark.timeout(240)
+def test_every_cell_ran_and_only_the_run_that_is_to_stop_failed(finished) -> None:
+    code = [cell for cell in finished.cells if cell.cell_type == "code"]
+    failed = [cell.id for cell in code if any(output.output_type == "error" for output in cell.outputs)]
+    assert set(failed) <= {cell.id for cell in code if "raises-exception" in cell.metadata.get("tags", ())}
+    assert [cell.id for cell in code if not cell.execution_count] == []
