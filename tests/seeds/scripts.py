@@ -1,0 +1,61 @@
+"""Scripts of the eleven capabilities, named in tests as `scripted:tests.seeds.scripts:NAME`."""
+
+from __future__ import annotations
+
+from nbagent.models.scripted import ScriptedModel, call, last_results, prompt_text
+
+
+def results(transcript) -> str:
+    return "\n".join(last_results(transcript)) or "nothing"
+
+
+def removes() -> list:
+    return [[call("shell", command="rm a.txt"), call("shell", command="echo done > b.txt")], results]
+
+
+def hears() -> list:
+    return [lambda transcript: str([m["content"] for m in transcript if m["role"] == "user"])]
+
+
+def writes() -> list:
+    turn = [
+        call("write_file", path="made.txt", content="made"),
+        call("run_python", code="made = 1"),
+        call("shell", command="echo x > shell.txt"),
+        call("list_variables"),
+    ]
+    return [turn, results]
+
+
+def plans() -> list:
+    return [
+        [call("exit_plan", plan="1. Write made.txt.")],
+        [call("write_file", path="made.txt", content="made")],
+        results,
+    ]
+
+
+def delegates() -> list:
+    """Three tasks in one reply; each subagent wants a subagent of its own."""
+    kinds = [call("task", description=f"n{n}", prompt=f"number {n}", agent="worker") for n in range(3)]
+    return [kinds, results]
+
+
+def works() -> ScriptedModel:
+    return ScriptedModel([call("task", description="more", prompt="more"), prompt_text], name="worker")
+
+
+def small() -> ScriptedModel:
+    return ScriptedModel(["small"], name="small")
+
+
+def large() -> ScriptedModel:
+    return ScriptedModel([lambda transcript: f"large, after {len(transcript)} messages"], name="large")
+
+
+def echoes() -> list:
+    return [[call("mcp__s__echo", what="hello")], results]
+
+
+def remembers() -> list:
+    return [[call("remember", note="The fiscal year begins in April.", topic="calendar")], results]

@@ -1,0 +1,150 @@
+"""Seed “master loop”: the eleven native capabilities, each in a whole run of the product; what comes next is named as next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from nbagent.app.extension import Extension
+from nbagent.core.agents import AgentSpec
+from tests.extend.mcp_rig import SCRIPT
+from tests.seeds.product import Product
+from tests.source import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def shell() -> Iterator[InteractiveShell]:
+    made = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
+    yield made
+    made.restore_sys_module_state()
+
+
+@pytest.fixture
+def product(shell, tmp_path, monkeypatch) -> Product:
+    home, folder = tmp_path / "home", tmp_path / "home" / "work"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("NBAGENT_MODE", "bypass")
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    return Product(shell, home, folder, Extension(shell))
+
+
+def hook(event: str, command: str, matcher: str = "") -> dict:
+    return {event: [{"matcher": matcher, "hooks": [{"type": "command", "command": command}]}]}
+
+
+async def test_1_event_hooks_bash_scripts_on_tool_execution_prompts_and_notification(product):
+    guard = product.write("~/guard.sh", "grep -q 'rm a.txt' && { echo 'not that one' >&2; exit 2; }; exit 0\n")
+    after = f"cat >> {product.folder}/after.log"
+    settings = {"hooks": hook("PreToolUse", f"bash {guard}", "Bash") | hook("PostToolUse", after, "Bash")
+                | hook("UserPromptSubmit", "echo the branch is main") | hook("Notification", "true")}  # fmt: skip
+    product.write("~/.claude/settings.json", settings)
+    product.write("a.txt", "keep me")
+    await product.cell("removes")
+    assert (product.folder / "a.txt").exists() and (product.folder / "b.txt").exists()
+    assert "not that one" in product.results()[0]
+    assert "the branch is main" in product.told()
+    said = [json.loads(line) for line in (product.folder / "after.log").read_text().split("\n") if line]
+    assert [(one["hook_event_name"], one["tool_name"]) for one in said] == [("PostToolUse", "Bash")]
+    assert "Notification" in await product.line("hooks")
+
+
+async def test_1_hooks_of_a_project_wait_for_trust_and_guard_after_it(product):
+    product.write(".claude/settings.json", {"hooks": hook("PreToolUse", "exit 2", "Bash")})
+    await product.cell("removes")
+    assert (product.folder / "b.txt").exists()
+    (product.folder / "b.txt").unlink()
+    product.trusts()
+    product.extension = Extension(product.shell)
+    await product.cell("removes")
+    assert not (product.folder / "b.txt").exists()
+
+
+async def test_4_explore_subagent_is_read_only_codebase_exploration(product):
+    await product.line("explore quick -m scripted:tests.seeds.scripts:writes what is there?")
+    assert not list(product.folder.glob("*.txt"))
+    (log,) = product.folder.glob(".nbagent/sessions/*/agents/*.jsonl")
+    texts = log.read_text()
+    assert "There is no tool 'write_file'" in texts and "list_variables" in texts
+
+
+async def test_5_plan_subagent_read_only_planning_mode(product):
+    await product.line("plan -m scripted:tests.seeds.scripts:plans write a file")
+    refused, denied = product.results()[:2]
+    assert "Nobody is there" in refused, "only a person agrees to a plan"
+    assert "mode plan does not allow this" in denied
+    assert not (product.folder / "made.txt").exists()
+    assert "Plan  (built-in; only looks" in await product.line("agents")
+
+
+async def test_6_task_tool_hands_tasks_to_agents_in_parallel_depth_1(product):
+    product.extension.agents["worker"] = AgentSpec("worker", "works", model="scripted:tests.seeds.scripts:works")
+    answer = await product.cell("delegates")
+    assert [f"number {n}" in answer.text for n in range(3)] == [True] * 3
+    logs = [path.read_text() for path in product.folder.glob(".nbagent/sessions/*/agents/*.jsonl")]
+    assert len(logs) == 3
+    assert all("There is no tool 'task'" in text for text in logs), "depth 1"
+
+
+async def test_8_per_task_model_selection_switches_in_mid_session(product):
+    first = await product.cell("small")
+    assert "large" in await product.line("model scripted:tests.seeds.scripts:large")
+    from nbagent.app.cell import run_agent_cell
+
+    second = await run_agent_cell(product.extension, "", "and now?")
+    assert (first.text, second.text) == ("small", "large, after 3 messages")
+    assert first.session_id == second.session_id
+
+
+async def test_8_opus_sonnet_and_haiku_are_names_of_models(product):
+    for name in ("opus", "sonnet", "haiku"):
+        assert f"claude-{name}" in await product.line(f"model {name}")
+
+
+async def test_9_mcp_servers_extend_the_tools_with_claude_codes_names(product):
+    import sys
+
+    product.write("~/.claude.json", {"mcpServers": {"s": {"command": sys.executable, "args": [str(SCRIPT)]}}})
+    try:
+        await product.cell("echoes")
+        assert product.results()[0].startswith('echo {"what": "hello"}')
+        assert "connected" in await product.line("mcp")
+    finally:
+        await product.extension.mcp.close()
+
+
+MADE = {
+    "default": set(),
+    "accept-edits": {"made.txt"},
+    "plan": set(),
+    "bypass": {"made.txt", "shell.txt"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", MADE)
+async def test_10_permission_modes_default_auto_accept_plan_and_bypass(product, mode, monkeypatch):
+    monkeypatch.setenv("NBAGENT_MODE", mode)
+    await product.cell("writes")
+    assert {path.name for path in product.folder.glob("*.txt")} == MADE[mode]
+    assert "mode" not in product.results()[3], "looking is allowed in all of them"
+
+
+async def test_10_custom_rules_beat_the_mode(product):
+    product.write("~/.claude/settings.json", {"permissions": {"deny": ["Edit(made.txt)", "Bash(echo *)"]}})
+    await product.cell("writes")
+    assert not list(product.folder.glob("*.txt"))
+    assert "deny Edit(made.txt)" in product.results()[0]
+
+
+def test_3_and_7_background_agents_and_agent_teams_are_next_and_named_so():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (line,) = [line for line in readme.splitlines() if line.startswith("Next:")]
+    assert "background agents" in line and "teams of agents" in line
