@@ -41,8 +41,8 @@ def tool_name(server: str, tool: str, taken: Iterable[str] = ()) -> str:
 
 
 def server_prefix(server: str) -> str:
-    """Return what the names of a server's tools begin with."""
-    return f"mcp__{_plain(server)}__"
+    """Return what the names of a server's tools begin with; `__` ends a server's name, so there is none within it."""
+    return f"mcp__{re.sub('__+', '_', _plain(server)).strip('_') or 'server'}__"
 
 
 def _plain(text: str) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,7 @@ _SCRIPTS = (
     ".exe",
 )
 _PROJECT = ("CLAUDE_PROJECT_DIR", "NBAGENT_PROJECT_DIR")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}")
 _RUNS = frozenset(
     {"apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper", "statusLine", "fileSuggestion"}
 )
@@ -137,7 +140,9 @@ def hook_power(event: str, matcher: Any, handler: Any, file: str, places: Places
     words = " ".join(map(str, [what, *_arguments(given)]))
     after = f" on {matcher}" if matcher else ""
     name = f"{event}{after} #{sha256(words.encode('utf-8', 'replace'))[:6]}"
-    return Power("hook", name, file, f"runs `{words}`", _digest([event, matcher, handler], _words(given), places))
+    handed = given.get("allowedEnvVars")
+    more = f", and is given your {', '.join(map(str, handed))}" if isinstance(handed, list) and handed else ""
+    return Power("hook", name, file, f"runs `{words}`{more}", _digest([event, matcher, handler], _words(given), places))
 
 
 def server_power(name: str, config: Any, file: str, places: Places) -> Power:
@@ -149,7 +154,15 @@ def server_power(name: str, config: Any, file: str, places: Places) -> Power:
         does = f"connects to {given.get('url', 'nowhere')}"
     if isinstance(given.get("env"), dict) and given["env"]:
         does += f" with {', '.join(map(str, given['env']))} set"
+    if handed := _handed_on(given):
+        does += f", and is given your {', '.join(handed)}"
     return Power("MCP server", name, file, does, _digest([name, config], _words(given), places))
+
+
+def _handed_on(config: Any) -> list[str]:
+    """Return which variables of the person's environment an entry is filled with, wherever in it they stand."""
+    text = json.dumps(config, default=str)
+    return [name for name in dict.fromkeys(_VARIABLE.findall(text)) if name not in _PROJECT]
 
 
 def rule_power(rule: str, file: str) -> Power:
@@ -201,13 +214,33 @@ def _script(path: Path) -> str:
 def _scripts(words: Sequence[str], places: Places) -> list[Path]:
     """Return the files of the project that a command names, from its top or from the working folder."""
     found: dict[Path, None] = {}
-    bases = dict.fromkeys((places.folder, places.root))
-    for base, text in ((base, text) for base in bases for text in words):
-        for token in _tokens(_with_folder(text, base)):
-            path = base / token.strip("();|&<>'\"")
-            if len(token) < 4096 and "\0" not in token and _is_file(path) and is_inside(path, places.root):
+    for base in dict.fromkeys((places.folder, places.root)):
+        tokens = [token for text in words for token in _tokens(_with_folder(text, base))]
+        for name in _meant(tokens):
+            path = base / name.strip("();|&<>'\"")
+            if len(name) < 4096 and "\0" not in name and _is_file(path) and is_inside(path, places.root):
                 found[path] = None
     return list(found)
+
+
+_MEANS = {
+    "make": ("Makefile", "makefile", "GNUmakefile"), "just": ("justfile", "Justfile"), "task": ("Taskfile.yml",),
+    **dict.fromkeys(("npm", "npx", "yarn", "pnpm", "bun"), ("package.json",)), "tox": ("tox.ini",),
+    "pre-commit": (".pre-commit-config.yaml",),
+}  # fmt: skip
+"""Programs that run what a file of the folder says, without its name in the command."""
+_LEFT_OUT = (".py", ".js", ".mjs", ".cjs", ".ts", "/__main__.py", "/index.js")
+
+
+def _meant(tokens: Sequence[str]) -> Iterator[str]:
+    """Yield the names of files that words of a command may stand for: itself, a module, a name without its ending."""
+    for before, token in pairwise(["", *tokens]):
+        yield token
+        yield from _MEANS.get(token.rpartition("/")[2], ())
+        module = token if before == "-m" else token[2:] if token.startswith("-m") else ""
+        name = module.replace(".", "/") or token
+        if not name.startswith("-"):
+            yield from (f"{name}{ending}" for ending in (*_LEFT_OUT, "/__init__.py"))
 
 
 def _with_folder(command: str, folder: Path) -> str:

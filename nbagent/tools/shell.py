@@ -29,6 +29,8 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _KILLS = re.compile(r"\b(?:kill|pkill|killall|taskkill|skill|shutdown|reboot|halt|poweroff)\b")
+_ANSWERS = re.compile(r"\bnbagent(?:\.exe)?['\"]?\s[^\n;&|]*?\b(?:trust|run|ask|mcp-serve)\b")
+"""An nbagent of its own: it would say yes to this folder's files, or work under another mode, in the person's place."""
 _STARTS_CODE = re.compile(r"\A(?:BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|BASH_FUNC_.*)\Z")
 _QUIET = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 
@@ -39,6 +41,8 @@ def tools(root: Path) -> list[Tool]:
     def kind(given: Json) -> Kind:
         if _KILLS.search(given["command"]):
             return Kind.PROTECTED  # the kernel is the shell's parent
+        if _ANSWERS.search(given["command"]):
+            return Kind.PROTECTED
         if endangers(read_line(given["command"]), root):
             return Kind.PROTECTED
         return Kind.SHELL_READ if only_looks(given["command"], root) else Kind.SHELL

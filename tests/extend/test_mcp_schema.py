@@ -25,6 +25,7 @@ JSON_VALUES = st.recursive(
 
 def test_plain_names_stay_and_servers_come_before_tools():
     assert tool_name("github", "create_issue") == "mcp__github__create_issue"
+    assert tool_name("git__hub", "x") == "mcp__git_hub__x", "else a rule for the server git would speak of it"
 
 
 @given(st.text(min_size=1, max_size=90), st.text(min_size=1, max_size=90))

@@ -94,6 +94,36 @@ def test_a_script_of_the_project_counts_with_the_command_that_names_it(rig, comm
     assert after.digest != before.digest
 
 
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("python -m tools.guard", "tools/guard.py"),
+        ("python -mtools", "tools/__main__.py"),
+        ("make check", "Makefile"),
+        ("npm run guard", "package.json"),
+        ("node hooks/guard", "hooks/guard.js"),
+        ("uv run guard", "guard.py"),
+    ],
+)
+def test_what_a_command_runs_without_its_files_name_counts_with_it(rig, command, file):
+    """Row 110: trust is bound to what would run."""
+    rig.write(file, "one")
+    before = hook_power("Stop", "", {"type": "command", "command": command}, "f", rig.places)
+    rig.write(file, "two")
+    after = hook_power("Stop", "", {"type": "command", "command": command}, "f", rig.places)
+    assert before.key == after.key and before.digest != after.digest
+    assert server_power("s", {"command": command.split()[0], "args": command.split()[1:]}, "f", rig.places).digest
+
+
+def test_the_question_names_the_persons_variables_that_a_server_or_a_hook_is_given(rig):
+    config = {"url": "https://x", "headers": {"Authorization": "Bearer ${ANTHROPIC_API_KEY}"}, "env": {"A": "${B:-c}"}}
+    assert "given your ANTHROPIC_API_KEY, B" in server_power("s", config, "f", rig.places).does
+    local = {"command": "x", "args": ["${CLAUDE_PROJECT_DIR}/a"]}
+    assert "given your" not in server_power("s", local, "f", rig.places).does
+    hook = {"type": "http", "url": "https://x", "headers": {"A": "$TOKEN"}, "allowedEnvVars": ["TOKEN"]}
+    assert "given your TOKEN" in hook_power("Stop", "", hook, "f", rig.places).does
+
+
 def test_a_script_in_the_projects_claude_folder_counts_with_those_beside_it(rig):
     rig.write(".claude/hooks/check.sh", ". lib.sh")
     rig.write(".claude/hooks/lib.sh", "echo")

@@ -333,3 +333,14 @@ def test_a_letter_with_power_makes_nothing_else_of_a_look(workspace, command, pl
 def test_a_command_that_could_end_the_kernel_is_protected(command, tmp_path):
     (made,) = shell.tools(tmp_path)
     assert made.kind({"command": command, "timeout": 5.0}) is Kind.PROTECTED
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["nbagent trust yes", "yes | python -m nbagent trust", "bash -c 'nbagent run x.ipynb -o y.ipynb --mode bypass'",
+     "NBAGENT_MODE=bypass nbagent ask 'go on'"],
+)  # fmt: skip
+def test_an_nbagent_that_would_answer_for_the_person_is_asked_about_in_every_mode(call, command):
+    """Row 110: trust in a folder's files is said by a person only."""
+    assert call.kind("shell", command=command) is Kind.PROTECTED
+    assert call.kind("shell", command="nbagent doctor") is Kind.SHELL
