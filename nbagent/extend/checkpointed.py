@@ -26,40 +26,18 @@ from nbagent.extend.checkpoints import (
     around,
     outputs_hash,
 )
+from nbagent.extend.wrapped import WrappedNotebook
 
 
-class CheckpointedNotebook:
+class CheckpointedNotebook(WrappedNotebook):
     """The notebook port over `notebook`; what is done through it is noted in `checkpoint`.
 
-    The person may change cells between two changes of the run: what they did then is theirs, and stays at an undo.
+    Where edits are only proposed nothing is noted, for nothing changes. The person may change cells between two changes of the run: what they did then is theirs, and stays at an undo.
     """
 
     def __init__(self, notebook: Notebook, checkpoint: Checkpoint) -> None:
-        self._notebook = notebook
+        super().__init__(notebook)
         self._checkpoint = checkpoint
-
-    @property
-    def path(self) -> str:
-        """The notebook's path."""
-        return self._notebook.path
-
-    @property
-    def own_cell(self) -> str | None:
-        """The id of the cell that runs now."""
-        return self._notebook.own_cell
-
-    @property
-    def proposes_only(self) -> bool:
-        """Whether edits are only proposed; then nothing is noted, for nothing changes."""
-        return self._notebook.proposes_only
-
-    async def cells(self) -> list[Cell]:
-        """Return all cells in order, without outputs."""
-        return await self._notebook.cells()
-
-    async def read(self, cell_id: str) -> Cell:
-        """Return one cell with its outputs."""
-        return await self._notebook.read(cell_id)
 
     async def insert(
         self,
@@ -149,10 +127,6 @@ class CheckpointedNotebook:
                 await self._before(cell_id)
             self._left(cell_id, keys=tuple(metadata))
             return await self._notebook.set_metadata(cell_id, metadata)
-
-    async def save(self) -> None:
-        """Save the notebook."""
-        await self._notebook.save()
 
     def ended(self, cell_id: str, number: int | None, outputs: Sequence[Output]) -> None:
         """Note what a cell's run left."""

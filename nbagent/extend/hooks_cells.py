@@ -10,42 +10,20 @@ from collections.abc import Sequence
 from nbagent.core.messages import Json
 from nbagent.core.payloads import CellAdded, CellEdited, CellPayload, CellRun
 from nbagent.core.ports import Anchor, Cell, CellSink, CellType, Notebook, Output
+from nbagent.extend.wrapped import WrappedNotebook
 
 
-class WatchedNotebook:
+class WatchedNotebook(WrappedNotebook):
     """The notebook port over `notebook`; `take` gives what was done through it since it was asked last."""
 
     def __init__(self, notebook: Notebook) -> None:
-        self._notebook = notebook
+        super().__init__(notebook)
         self._deeds: list[CellPayload] = []
 
     def take(self) -> tuple[CellPayload, ...]:
         """Return what was done, in order, and forget it."""
         deeds, self._deeds = tuple(self._deeds), []
         return deeds
-
-    @property
-    def path(self) -> str:
-        """The notebook's path."""
-        return self._notebook.path
-
-    @property
-    def own_cell(self) -> str | None:
-        """The id of the cell that runs now."""
-        return self._notebook.own_cell
-
-    @property
-    def proposes_only(self) -> bool:
-        """Whether edits are only proposed."""
-        return self._notebook.proposes_only
-
-    async def cells(self) -> list[Cell]:
-        """Return all cells in order, without outputs."""
-        return await self._notebook.cells()
-
-    async def read(self, cell_id: str) -> Cell:
-        """Return one cell with its outputs."""
-        return await self._notebook.read(cell_id)
 
     async def insert(
         self,
@@ -57,7 +35,7 @@ class WatchedNotebook:
         cell_id: str | None = None,
     ) -> Cell:
         """Insert a cell."""
-        cell = await self._notebook.insert(anchor, cell_type, source, metadata=metadata, cell_id=cell_id)
+        cell = await super().insert(anchor, cell_type, source, metadata=metadata, cell_id=cell_id)
         self._did(CellAdded(cell_id=cell.id, cell_type=cell.type, source=cell.source, notebook_path=self.path))
         return cell
 
@@ -70,30 +48,10 @@ class WatchedNotebook:
                                  notebook_path=self.path))  # fmt: skip
         return cell
 
-    async def delete(self, cell_id: str, expected_hash: str) -> None:
-        """Delete a cell."""
-        await self._notebook.delete(cell_id, expected_hash)
-
-    async def move(self, cell_id: str, anchor: Anchor) -> Cell:
-        """Move a cell."""
-        return await self._notebook.move(cell_id, anchor)
-
     async def begin_run(self, cell_id: str) -> CellSink:
         """Mark a cell as running; when its run ends, that is a deed."""
         cell = await self._notebook.read(cell_id)
         return _Sink(await self._notebook.begin_run(cell_id), cell, self)
-
-    async def set_outputs(self, cell_id: str, outputs: Sequence[Output], number: int | None) -> Cell:
-        """Replace the outputs of a cell."""
-        return await self._notebook.set_outputs(cell_id, outputs, number)
-
-    async def set_metadata(self, cell_id: str, metadata: Json) -> Cell:
-        """Merge metadata into a cell's."""
-        return await self._notebook.set_metadata(cell_id, metadata)
-
-    async def save(self) -> None:
-        """Save the notebook."""
-        await self._notebook.save()
 
     def ran(self, cell: Cell, outputs: Sequence[Output], number: int | None) -> None:
         """Keep that a cell has run, with what came of it."""
