@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from nbagent.config import Settings
-from nbagent.core.errors import ConfigError, Overloaded
+from nbagent.core.errors import ConfigError, Overloaded, Rejected
 from nbagent.core.messages import Json, Usage
 from nbagent.core.policy import Mode
 from nbagent.core.ports import Model, Request
@@ -85,6 +85,18 @@ class RunModel:
     def place(self) -> str:
         """Whose server is asked; "" for a script."""
         return str(getattr(self._now, "place", ""))
+
+    @property
+    def compacts(self) -> bool:
+        """Whether the server can sum a conversation up itself."""
+        return bool(getattr(self._now, "compacts", False))
+
+    async def count(self, request: Request) -> int:
+        """Return how many tokens `request` is, as the server counts them; raises `NbagentError` where it can't."""
+        counts = getattr(self._now, "count", None)
+        if counts is None:
+            raise Rejected(f"{self.name} does not count tokens.")
+        return int(await counts(request))
 
     def cost(self, usage: Usage) -> float | None:
         """Return the price of the reply that has just come."""

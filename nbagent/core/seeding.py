@@ -16,11 +16,24 @@ _SHOWN = 10
 
 
 def seed(messages: Iterable[Message], keep: Collection[str] = ()) -> list[Message]:
-    """Return `messages` without thinking, and with words in the place of what server tools brought.
+    """Return `messages` without thinking, and with words in the place of what server tools brought, and of summaries.
 
     `keep` names the server tools that the new session has at the same server: their blocks stay as they are.
     """
-    return [_seeded(message, keep) for message in messages]
+    return [_seeded(message, keep) for message in in_words(list(messages))]
+
+
+def begins_with_summary(messages: Sequence[Message]) -> bool:
+    """Whether the API's own summary stands at the beginning."""
+    return bool(messages) and any(block.get("type") == "compaction" for block in _blocks(messages[0]))
+
+
+def in_words(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return `messages` with the API's own summary at their beginning as words: no other server takes its block."""
+    if not begins_with_summary(messages):
+        return messages
+    said = [f"The conversation so far, summed up:\n{block.get('content') or ''}" for block in _blocks(messages[0])]
+    return [{"role": "user", "content": [text_block("\n".join(said))]}, *messages[1:]]
 
 
 def thinks(messages: Iterable[Message]) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nbagent.core.messages import Block, Message, plain_text, text_block
+from nbagent.core.ports import Model
 from nbagent.core.session import Session
 
 FROM_RUNTIME = "(From the runtime, not the person:)"
@@ -41,7 +42,7 @@ async def _nothing(_: Session) -> Sequence[Block]:
     return ()
 
 
-def _no_window(_: str) -> int | None:
+def _no_window(_: Model) -> int | None:
     return None
 
 
@@ -50,12 +51,12 @@ class Compaction:
     """How conversations that get too long are summed up.
 
     `at` is the share of the model's context window (0 to 1) from which that happens; `window` gives the tokens of a
-    model's, by its name (None: not known, so only when the server says that it is full). `standing` gives what the model
+    model's (None: not known, so only when the server says that it is full). `standing` gives what the model
     must be told anew, of the session that ends; `moved` hears in which session the conversation goes on.
     """
 
     at: float = 0.8
-    window: Callable[[str], int | None] = _no_window
+    window: Callable[[Model], int | None] = _no_window
     standing: Callable[[Session], Awaitable[Sequence[Block]]] = _nothing
     moved: Callable[[Session], None] = lambda _: None
 

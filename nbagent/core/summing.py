@@ -68,7 +68,7 @@ async def with_room(run: Run) -> AsyncGenerator[Event]:
 
 def _nearly_full(run: Run, compaction: Compaction) -> str:
     """Return the sentence that says how full the window is, "" where there is room, or it was tried in vain."""
-    window = compaction.window(run.agent.model.name)
+    window = compaction.window(run.agent.model)
     if not window or run.room_refused or len(run.session.transcript) < 2:
         return ""
     share = run.session.size() / window
@@ -181,7 +181,7 @@ class _Asking:
     def _digests(self, messages: Sequence[Message], ask: str) -> Sequence[Request]:
         """Requests with the conversation as a text that gets shorter each time; none for what is as short already."""
         compaction = self._run.agent.compaction or Compaction()
-        window = compaction.window(self._run.agent.model.name)
+        window = compaction.window(self._run.agent.model)
         whole = round(_CHARS * sum(sizes.of_message(message) for message in messages))
         rooms = [room for room in _DIGESTS if not window or room <= window * _CHARS / 2] or [_DIGESTS[-1] // 2]
         texts = [digest(messages, min(room, whole // 2)) for room in rooms]
@@ -227,7 +227,7 @@ async def _go_on(run: Run, asked: _Asking, trigger: str) -> AsyncGenerator[Event
 
 
 def _begin(run: Run, old: Session, heir: Session, asked: _Asking, standing: Sequence[Block], *, in_run: bool) -> None:
-    window = (run.agent.compaction or Compaction()).window(run.agent.model.name)
+    window = (run.agent.compaction or Compaction()).window(run.agent.model)
     room = {} if not window else {"room": min(60_000, round(window * _CHARS / 4))}
     words = asked_for(old.transcript, whole_first=run.above is not None)
     if asked.block is not None:

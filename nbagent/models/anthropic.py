@@ -19,10 +19,11 @@ from nbagent.models import catalog
 from nbagent.models.catalog import Facts
 from nbagent.models.clients import failures, fault, new_client, refusal, warm_up
 from nbagent.models.credentials import HOME, Key, find_key, server_url
-from nbagent.models.dialect import Auth, Dialect, request_body
+from nbagent.models.dialect import Auth, Dialect, beta_of, counted, request_body
 from nbagent.models.endpoints import Endpoint
 from nbagent.models.faults import UNKNOWN_MODEL, Place
-from nbagent.models.sse import SseDecoder, SseEvent
+from nbagent.models.sse import SseDecoder
+from nbagent.models.wire import event_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -52,6 +53,7 @@ class AnthropicModel:
         max_silence: Seconds without a meaningful event (pings do not count) until the reply is given up.
         thinking: Ask for adaptive thinking; None: if the model is known to have it.
         caching: Put cache markers; None: for Claude models.
+        compaction: Have the server sum conversations up itself; None: for Claude models at Anthropic's own API.
         endpoint: The named server of the person that is asked, in the place of base_url, api_key and auth.
     """
 
@@ -65,6 +67,7 @@ class AnthropicModel:
         max_silence: float | None = None,
         thinking: bool | None = None,
         caching: bool | None = None,
+        compaction: bool | None = None,
         endpoint: Endpoint | None = None,
     ) -> None:
         entry = endpoint.entry(name) if endpoint is not None else None
@@ -76,7 +79,7 @@ class AnthropicModel:
         self._auth: Auth = auth if endpoint is None or endpoint.auth == "none" else cast("Auth", endpoint.auth)
         self._max_silence = max_silence
         self._thinking = thinking
-        self._caching = caching
+        self._caching, self._compaction = caching, compaction
         self._dialects: dict[str, Dialect] = {}
         self._client: AsyncAnthropic | None = None
         self._client_for: tuple[Any, ...] = ()
@@ -104,6 +107,11 @@ class AnthropicModel:
     def base_url(self) -> str:
         """The server's address, as it would be asked now; raises ConfigError if it is not a URL."""
         return server_url(self._given_url)
+
+    @property
+    def compacts(self) -> bool:
+        """Whether the server can sum a conversation up itself."""
+        return self._dialect(self.base_url).compaction
 
     def cost(self, usage: Usage) -> float | None:
         """Return the price of one reply with `usage` in US dollars; None where unknown or not Anthropic's to say."""
@@ -137,21 +145,33 @@ class AnthropicModel:
 
     async def available(self) -> list[str]:
         """Return the ids of the models that the server lists (GET /v1/models); raises as `stream` does."""
+        body = await self._aside("/v1/models?limit=1000")
+        entries: Any = body.get("data") if isinstance(body, dict) else None
+        return [str(e["id"]) for e in entries or [] if isinstance(e, dict) and "id" in e]
+
+    async def count(self, request: Request) -> int:
+        """Return how many tokens `request` is, as the server counts them; raises as `stream` does."""
+        dialect = self._dialect(self.base_url)
+        body = await self._aside("/v1/messages/count_tokens", counted(request_body(self._name, request, dialect)))
+        found: Any = body.get("input_tokens") if isinstance(body, dict) else None
+        if not isinstance(found, int):
+            raise Rejected(f"{self.place} does not count tokens.")
+        return found
+
+    async def _aside(self, path: str, body: Json | None = None) -> Any:
+        """Ask for something beside the replies, and return its JSON."""
         place, client, key = await self._connect()
-        dialect = self._dialect(place.base_url)
+        headers = self._headers(self._dialect(place.base_url), key)
+        headers |= {"anthropic-beta": beta} if body is not None and (beta := beta_of(body)) else {}
         try:
             async with asyncio.timeout(_LISTING):
-                body: Any = await client.get(
-                    "/v1/models",
-                    cast_to=object,
-                    options={"headers": self._headers(dialect, key), "params": {"limit": 1000}},
-                )
+                if body is None:
+                    return await client.get(path, cast_to=object, options={"headers": headers})
+                return await client.post(path, cast_to=object, body=body, options={"headers": headers})
         except TimeoutError:
             raise place.silent(_LISTING) from None
         except failures() as error:
             raise fault(place, error) from None
-        entries: Any = body.get("data") if isinstance(body, dict) else None
-        return [str(e["id"]) for e in entries or [] if isinstance(e, dict) and "id" in e]
 
     async def aclose(self) -> None:
         """Close idle connections; the model can still be used and opens new ones."""
@@ -179,7 +199,8 @@ class AnthropicModel:
         known = self._dialects.get(base_url)
         if known is None:
             home = base_url == HOME
-            known = Dialect.of(self._name, home=home, auth=self._auth, thinking=self._thinking, caching=self._caching)
+            known = Dialect.of(self._name, home=home, auth=self._auth, thinking=self._thinking, caching=self._caching,
+                               compaction=self._compaction)  # fmt: skip
             self._dialects[base_url] = known
         return known
 
@@ -235,15 +256,16 @@ class AnthropicModel:
         import httpx2
         from anthropic import AsyncStream
 
-        limit = self._silence(place)
+        limit, beta = self._silence(place), beta_of(body)
+        headers = {**self._headers(dialect, key), **({"anthropic-beta": beta} if beta else {})}
         try:
             async with asyncio.timeout(limit):
                 response: Any = await client.post(  # the SDK types it as the stream that we do not ask for
-                    "/v1/messages",
+                    "/v1/messages?beta=true" if beta else "/v1/messages",
                     cast_to=httpx2.Response,
                     content=json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
                     options={
-                        "headers": {"content-type": "application/json", **self._headers(dialect, key)},
+                        "headers": {"content-type": "application/json", **headers},
                         "follow_redirects": False,
                     },
                     stream=True,
@@ -273,7 +295,7 @@ class AnthropicModel:
             received = received or bool(chunk)
             meant = False
             for sse in decoder.close() if chunk is None else decoder.feed(chunk):
-                event = _event_of(place, sse, started=started)
+                event = event_of(place, sse, started=started)
                 if event is None:
                     continue
                 meant = started = True
@@ -345,40 +367,3 @@ def _never_began(place: Place, *, received: bool) -> NbagentError:
     if received:
         return place.not_the_api("a stream without message_start")
     return place.lost(EOFError("the reply was empty"))
-
-
-def _event_of(place: Place, sse: SseEvent, *, started: bool) -> Json | None:
-    """Return the event in `sse`, or None for a ping; raises for an error event and for what cannot be an event."""
-    if sse.name == "ping":
-        return None
-    try:
-        event: Any = json.loads(sse.data)
-    except ValueError:
-        event = None
-    kind: Any = event.get("type") if isinstance(event, dict) else None
-    if kind == "content_block_delta" and started:  # nearly all events: first and short
-        if isinstance(event.get("index"), int) and isinstance(event.get("delta"), dict):
-            return event
-        raise place.garbled(sse.data)
-    if kind == "ping":
-        return None
-    if sse.name == "error" or kind == "error":
-        raise place.broken(event if isinstance(event, dict) else {"error": sse.data})
-    if not started and kind != "message_start":
-        raise place.not_the_api(f"a stream without message_start; it begins with {place.safe(sse.data)[:200]!r}")
-    if not isinstance(kind, str) or not _well_formed(kind, event):
-        raise place.garbled(sse.data)
-    return event
-
-
-def _well_formed(kind: str, event: Json) -> bool:
-    """Say whether an event has the parts that everybody who folds it relies on."""
-    match kind:
-        case "message_start":
-            return isinstance(event.get("message"), dict)
-        case "content_block_start":
-            return isinstance(event.get("index"), int) and isinstance(event.get("content_block"), dict)
-        case "content_block_stop":
-            return isinstance(event.get("index"), int)
-        case _:
-            return True

@@ -15,12 +15,15 @@ from typing import Any, Literal
 
 from nbagent.core.messages import Block, Json, Message
 from nbagent.core.ports import Request
+from nbagent.core.seeding import begins_with_summary, in_words
 from nbagent.models import catalog
 
 Auth = Literal["auto", "bearer", "x-api-key", "both"]
 """Which header carries the key; "auto" is bearer for Anthropic's own API and both for any other server."""
 
 OLD_VERSION = "2023-06-01"
+COMPACTION = "compact-2026-09-04"
+"""The beta in which the API sums up conversations."""
 
 _ABOUT_VERSION = re.compile(r"anthropic[-_ ]?version|api[-_ ]version|version header", re.IGNORECASE)
 _ABOUT_FIELD = re.compile(r"thinking|cache_control", re.IGNORECASE)
@@ -30,24 +33,30 @@ _NOT_CACHEABLE = frozenset({"thinking", "redacted_thinking"})
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How to ask one server. `home` is Anthropic's own API; `old_version` sends the version header of 2023."""
+    """How to ask one server. `home` is Anthropic's own API; `old_version` sends the version header of 2023.
+
+    `compaction`: the server can sum a conversation up itself, and takes its own summary back.
+    """
 
     home: bool
     auth: Auth
     thinking: bool
     caching: bool
     old_version: bool = False
+    compaction: bool = False
 
     @classmethod
     def of(
-        cls, model: str, *, home: bool, auth: Auth = "auto", thinking: bool | None = None, caching: bool | None = None
-    ) -> Dialect:
-        """Return the first dialect to try with `model`; thinking and caching follow the model's name unless given."""
+        cls, model: str, *, home: bool, auth: Auth = "auto", thinking: bool | None = None, caching: bool | None = None,
+        compaction: bool | None = None,
+    ) -> Dialect:  # fmt: skip
+        """Return the first dialect to try with `model`; what is not given follows its name and its server."""
         return cls(
             home=home,
             auth=("bearer" if home else "both") if auth == "auto" else auth,
             thinking=catalog.thinks_adaptively(model) if thinking is None else thinking,
             caching=catalog.is_claude(model) if caching is None else caching,
+            compaction=(home and catalog.is_claude(model)) if compaction is None else compaction,
         )
 
     def simpler(self, status: int, said: str) -> Dialect | None:
@@ -82,10 +91,11 @@ def request_body(model: str, request: Request, dialect: Dialect, longest: int | 
     `longest`: tokens of the model's longest output, None where only the catalog may know.
     """
     limit = catalog.facts(model).max_output if longest is None else longest
+    messages = request.messages if dialect.compaction else in_words(request.messages)
     body: Json = {
         "model": model,
         "max_tokens": request.max_tokens if limit is None else min(request.max_tokens, limit),
-        "messages": marked(request.messages) if dialect.caching else list(request.messages),
+        "messages": marked(messages) if dialect.caching else list(messages),
         "stream": True,
     }
     if request.system.strip():
@@ -95,7 +105,21 @@ def request_body(model: str, request: Request, dialect: Dialect, longest: int | 
         body["tools"] = list(request.tools)
     if dialect.thinking:
         body["thinking"] = {"type": "adaptive", "display": "summarized"}
+    if request.compaction is not None and dialect.compaction:
+        wishes = {"instructions": request.compaction} if request.compaction.strip() else {}
+        body["compaction"] = {"type": "summarize", **wishes}
     return body
+
+
+def counted(body: Json) -> Json:
+    """Return the body with which a server is asked how many tokens a request is."""
+    kept = {name: body[name] for name in ("model", "messages", "system", "tools", "thinking") if name in body}
+    return {**kept, "messages": kept["messages"] or [{"role": "user", "content": "."}]}
+
+
+def beta_of(body: Json) -> str:
+    """Return the name of the beta that a request needs, "" where it needs none."""
+    return COMPACTION if "compaction" in body or begins_with_summary(body["messages"]) else ""
 
 
 def marked(messages: Sequence[Message]) -> list[Message]:

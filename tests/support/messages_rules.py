@@ -21,11 +21,11 @@ Json = dict[str, Any]
 FIELDS = {
     "model", "messages", "max_tokens", "system", "tools", "tool_choice", "thinking", "stream", "metadata",
     "stop_sequences", "output_config", "cache_control", "service_tier", "container", "diagnostics", "inference_geo",
-    "speed",
+    "speed", "compaction",
 }  # fmt: skip
 BLOCKS = {
     "user": {"text", "image", "document", "tool_result", "search_result"},
-    "assistant": {"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use"},
+    "assistant": {"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use", "compaction"},
     "system": {"text"},
 }
 MAGIC = {
@@ -87,7 +87,11 @@ def check(body: Any, *, plain: bool = False) -> None:
     _check_marks(body)
     for at, message in enumerate(messages):
         _check_message(at, message)
-    need(messages[0]["role"] == "user", 'messages: first message must use the "user" role')
+    _check_compaction(body, messages)
+    need(
+        messages[0]["role"] == "user" or blocks_of(messages[0]["content"])[0]["type"] == "compaction",
+        'messages: first message must use the "user" role',
+    )
     need(
         next(m["role"] for m in reversed(messages) if m["role"] != "system") == "user",
         "This model does not support assistant message prefill. The conversation must end with a user message.",
@@ -118,6 +122,23 @@ def _check_options(body: Json) -> None:
         need(
             block.get("type") == "text" and block["text"].strip(), f"system.{at}: text content blocks must be non-empty"
         )
+
+
+def _check_compaction(body: Json, messages: list[Json]) -> None:
+    wanted = body.get("compaction")
+    if wanted is not None:
+        need(wanted.get("type") == "summarize", "compaction.type: Input should be 'summarize'")
+        need(set(wanted) <= {"type", "instructions"}, "compaction: Extra inputs are not permitted")
+    for at, message in enumerate(messages):
+        for block in blocks_of(message["content"]):
+            if block["type"] == "compaction":
+                need(at == 0, f"messages.{at}: a compaction block must be the first of the conversation")
+                need(block.get("signature"), "messages.0.content.0.compaction.signature: Field required")
+
+
+def needs_beta(body: Json) -> bool:
+    """Whether the request is only understood under the beta of compaction."""
+    return "compaction" in body or blocks_of(body["messages"][0]["content"])[0]["type"] == "compaction"
 
 
 def marks(body: Json) -> int:

@@ -29,7 +29,7 @@ from typing import Any, Self
 
 from nbagent.core.messages import reply_events
 from tests.support.messages_replies import HTML, Reply, Reset, Scripted, Silence, Status, call, calls, refused_url, say
-from tests.support.messages_rules import Json, Memory, Refusal, check
+from tests.support.messages_rules import Json, Memory, Refusal, check, needs_beta
 from tests.support.messages_wire import Seen, Stream, flush, head, left, read_request, reset, send_error, send_json
 
 __all__ = [
@@ -215,6 +215,9 @@ class MessagesServer:
             self.requests.append(seen)
             self._changed.notify_all()
         check(seen.body, plain=self._plain)
+        asked = "compact-2026-09-04" in seen.headers.get("anthropic-beta", "") and "beta=true" in seen.path
+        if needs_beta(seen.body) and not asked:
+            raise Refusal("compaction: Extra inputs are not permitted")
         self._memory.check(seen.body)
         if self._models is not None and seen.body["model"] not in self._models:
             raise Refusal(f"model: {seen.body['model']}", 404, "not_found_error")
