@@ -28,7 +28,9 @@ RERUN = ("replay", "live", "ask")
 """What to do with a cell that has a finished run: show it, ask the model again, or ask the person."""
 STALE = ("ask", "show", "rerun")
 """What to do with a finished run whose inputs have changed; where nobody can be asked, `ask` fails the cell."""
-CHOICES = {"rerun": RERUN, "stale": STALE}
+RESUME = ("always", "ask", "never")
+"""Whether a notebook goes on in its last session when its kernel was restarted."""
+CHOICES = {"rerun": RERUN, "stale": STALE, "resume": RESUME}
 _WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
 SERVERS = "mcp_servers"
 """The table of the person's MCP servers in their own file: no setting, `app/mcp.py` reads it."""
@@ -36,7 +38,7 @@ ENDPOINTS = "endpoints"
 """The table of the person's model servers: in their own file only, since keys and prompts go where it says."""
 _LIMITS = ("max_turns", "budget", "budget_tokens", "timeout", "cell_timeout")
 _FROM_A_PROJECT = frozenset(
-    {"model", "fallback_model", "mode", "preset", *_LIMITS, "system_append", "prompt", "rerun", "stale", "ask", "deny"}
+    {"model", "fallback_model", "mode", "preset", *_LIMITS, "system_append", "prompt", "rerun", "stale", "resume", "ask", "deny"}
 )
 _ENVIRONMENT = "NBAGENT_"
 
@@ -60,6 +62,7 @@ class Settings:
     system_append: str = ""
     rerun: str = "replay"
     stale: str = "ask"
+    resume: str = "always"
     prompt: Mapping[str, str] = field(default_factory=dict[str, str])
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
@@ -88,7 +91,7 @@ def is_wider(mode: Mode, other: Mode) -> bool:
 
 
 _TYPES: dict[str, type] = {
-    "model": str, "fallback_model": str, "preset": str, "rerun": str, "stale": str, "base_url": str, "system_append": str, "mode": Mode,
+    "model": str, "fallback_model": str, "preset": str, "rerun": str, "stale": str, "resume": str, "base_url": str, "system_append": str, "mode": Mode,
     "max_turns": int, "budget_tokens": int, "agent_depth": int, "budget": float, "timeout": float, "cell_timeout": float,
 }  # fmt: skip
 _RULES = ("allow", "ask", "deny")

@@ -5,7 +5,6 @@ Must not know how the run goes, nor what becomes of it. Read `assemble`.
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +14,15 @@ from nbagent.app.checkpointing import Checkpointing
 from nbagent.app.consent import before_run
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
-from nbagent.app.forks import OTHER_PREFIX, OTHER_VOICE, fork, past_of, whole
+from nbagent.app.goingon import conversation_of, path_of
 from nbagent.app.keptrun import KeptRun
 from nbagent.app.mcp import news_of_run, tools_of_run
-from nbagent.app.model import open_named, run_model, voice_of
+from nbagent.app.model import open_named, run_model
 from nbagent.app.place import Place
 from nbagent.app.restarts import gone_with
 from nbagent.app.runtools import MakeTools, tools_of
+from nbagent.app.starts import Ground
+from nbagent.app.ways import narrowed
 from nbagent.config import Settings
 from nbagent.core.events import Noted
 from nbagent.core.messages import Block
@@ -52,7 +53,7 @@ class Assembly:
     make: MakeTools
     conversation: Conversation
     errand: Errand | None
-    new: bool
+    ground: Ground
 
     async def agent(self, prompt: str, gate: Policy) -> Agent:
         """Return the agent; `gate` holds the rules in force."""
@@ -66,13 +67,20 @@ class Assembly:
             notebook=lambda: place.notebook.path if place.notebook is not None else "",
             closing=lambda: ledger.closing(conversation.seen.listing or ()),
         )
+        conversation.model = agent.model.name
+        document, resumed, conversation.resumed = place.document, conversation.resumed, False
+        if self.errand is not None:
+            document = f"{place.document} errands"
+        elif not self.ground.own:
+            document = f"{place.document} {conversation.session.id}"
         agent = await self.extension.hooks.hooked(
             agent,
             conversation.session,
             transcript=conversation.store.path,
-            document=place.document if self.errand is None else f"{place.document} errands",
+            document=document,
             notebook=self.notebook,
-            new=self.new,
+            new=self.ground.new,
+            resumed=resumed,
             named=lambda name: open_named(self.settings, name),
         )
         return self.team.join(agent, gate, conversation, lambda: self._tools(ledger, ResultStore(), Seen()).values())
@@ -81,8 +89,13 @@ class Assembly:
         """Return the message that the run begins with; `said` is what the person said of refused calls."""
         extension, conversation, place = self.extension, self.conversation, self.place
         news = [*said]
-        if not conversation.session.transcript:
-            news += filter(None, [await gone_with(place.notebook, extension.shell)])
+        if not conversation.told_restart:
+            conversation.told_restart = True
+            earlier = conversation.session.transcript if conversation.elsewhere else ()
+            gone = await gone_with(place.notebook, extension.shell, earlier)
+            news += filter(None, [gone.told])
+            if gone.said and conversation.elsewhere:
+                place.view.show(before_run(Noted, text=gone.said, level="info"))
         news += news_of_run(extension, conversation.session)
         if self.errand is None:
             news += self.team.news(conversation)
@@ -104,21 +117,33 @@ async def assemble(
     noted: Checkpointing,
     *,
     errand: Errand | None,
-    new: bool,
+    ground: Ground,
 ) -> Assembly:
     """Put a run together: start what it needs, and go on with its conversation or begin one."""
     watched = extension.hooks.watch(noted.notebook, place.view.show)
-    foreign = await tools_of_run(extension, place, new=new)
+    foreign = await tools_of_run(extension, place, new=ground.new)
     team = Team(extension, settings, place, stands_in=errand is not None)
     timeout = None if place.patient else settings.cell_timeout
-    make = tools_of(extension, watched, timeout, [*foreign, *team.tools])
+    make = narrowed(tools_of(extension, watched, timeout, [*foreign, *team.tools]), ground.ways.tools)
     if errand is None:
-        conversation = await _conversation(extension, settings, make, place, new=new)
+        conversation = await conversation_of(extension, settings, make, place, ground)
     else:  # beside the notebook's own, for this run only
-        conversation = Conversation.begin(settings, make, extension.folder, _path(place))
+        path, about = path_of(place), {"errand": errand.agent}
+        conversation = Conversation.begin(settings, make, extension.folder, path, seals=extension.seals, **about)
     kept.begin(conversation)
     return Assembly(
-        extension, settings, place, kept, noted, watched, foreign, team, make, conversation, errand=errand, new=new
+        extension,
+        settings,
+        place,
+        kept,
+        noted,
+        watched,
+        foreign,
+        team,
+        make,
+        conversation,
+        errand=errand,
+        ground=ground,
     )
 
 
@@ -129,36 +154,3 @@ def tell_of_idle_rules(gate: Policy, tools: Toolset, place: Place) -> None:
             near = difflib.get_close_matches(rule.tool, tools, 1)
             hint = f" Did you mean {near[0]}?" if near else ""
             place.view.show(before_run(Noted, text=f"The rule “{rule.action} {rule}” names no tool of this run.{hint}"))
-
-
-async def _conversation(
-    extension: Extension, settings: Settings, make: MakeTools, place: Place, *, new: bool
-) -> Conversation:
-    """Go on with this notebook's conversation, or from before this cell's last run; or begin one.
-
-    One begins where it is asked for, and where there is none yet. Where the tools are others than it was begun with, or the
-    model can't read what was thought in it, it goes on in a new session that begins with its messages.
-    """
-    path, found = _path(place), extension.conversations.get(place.document)
-    if found is not None:
-        found.rename(path)
-    moved = found is not None and found.voice != voice_of(settings)
-    changed = moved or (found is not None and found.session.tools != Toolset(make(found.results)).params())
-    if not new and (past := await asyncio.to_thread(past_of, extension, place)) is not None:
-        found, said = fork(past, settings, make, extension.folder, path, before=found)
-        if said:
-            place.view.show(before_run(Noted, text=said, level="info"))
-    elif found is not None and found.session.transcript and changed and not new:
-        earlier = found
-        found, _ = fork(whole(earlier), settings, make, extension.folder, path, before=earlier)
-        found.go_on_from(earlier)
-        place.view.show(before_run(Noted, text=OTHER_VOICE if moved else OTHER_PREFIX, level="info"))
-    elif new or found is None or changed:
-        found = Conversation.begin(settings, make, extension.folder, path)
-    extension.conversations[place.document] = found
-    extension.last = found
-    return found
-
-
-def _path(place: Place) -> str:
-    return place.notebook.path if place.notebook is not None else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nbagent.app.agents import Errand
 from nbagent.app.answer import Answer, Refused, RunFailed
@@ -17,9 +17,10 @@ from nbagent.app.consent import before_run, consented
 from nbagent.app.extension import Extension
 from nbagent.app.keptrun import KeptRun
 from nbagent.app.model import fallback_of
-from nbagent.app.options import parse
+from nbagent.app.options import NO_SETTINGS, parse
 from nbagent.app.place import Place, Reins, find_place
 from nbagent.app.replay import RunKey, offer, why_failed
+from nbagent.app.starts import Ground, ground_of
 from nbagent.app.trusting import asked
 from nbagent.app.undo_commands import show_desk
 from nbagent.config import Settings
@@ -53,11 +54,6 @@ class _Request:
     settings: Settings
     compose: Compose | None
     errand: Errand | None
-
-    @property
-    def new(self) -> bool:
-        """Whether it begins a conversation of its own."""
-        return bool(self.given.get("new"))
 
     async def prompt(self, notebook: Notebook | None) -> tuple[str, str]:
         """Return what people read of the prompt, and what the model is told more."""
@@ -129,7 +125,7 @@ def _request(extension: Extension, line: str, body: str, compose: Compose | None
 
 
 def _settings(extension: Extension, options: Json) -> Settings:
-    return extension.settings({name: value for name, value in options.items() if name not in {"new", "out", "again"}})
+    return extension.settings({name: value for name, value in options.items() if name not in NO_SETTINGS})
 
 
 def _reins(extension: Extension, stop: Stop, limit: float | None) -> Reins:
@@ -152,24 +148,35 @@ def _handed_over(extension: Extension, request: _Request, outcome: _Outcome, *, 
 async def _shown_or_run(extension: Extension, request: _Request, place: Place, stop: Stop) -> _Outcome:
     """Show the record of the cell's finished run where it still counts, else run."""
     prompt, more = await request.prompt(place.notebook)
-    key = request.key(prompt, more)
-    if (shown := await offer(extension, place, request.settings, key)) is None:
-        return await _run(extension, request, place, prompt, more, key=key, stop=stop)
+    ground = Ground("", request.settings)
+    if request.errand is None:
+        ground = await ground_of(extension, place, request.settings, request.given)
+    key = replace(request.key(prompt, more), seat=ground.seat, branch=ground.branch)
+    if (shown := await offer(extension, place, ground.settings, key)) is None:
+        return await _run(extension, request, place, prompt, more, key=key, stop=stop, ground=ground)
     answer = Answer.of(shown.ended, shown.session, replayed=True, stale=shown.stale, not_compared=shown.not_compared)
     return _Outcome(shown.ended, answer, why_failed(shown.stale) if shown.fails else "")
 
 
 async def _run(
-    extension: Extension, request: _Request, place: Place, prompt: str, more: str, *, key: RunKey, stop: Stop
+    extension: Extension,
+    request: _Request,
+    place: Place,
+    prompt: str,
+    more: str,
+    *,
+    key: RunKey,
+    stop: Stop,
+    ground: Ground,
 ) -> _Outcome:
     """Run, with all that undo needs put by; keep the run if it finishes, so that the cell can be run again for nothing."""
     view, kept = place.view, KeptRun(extension, place, key)
     place.view = kept.view
     trusts = await asked(extension, place)
     settings = _settings(extension, request.given) if trusts else request.settings
-    settings = await consented(extension, settings, place)
+    settings = await consented(extension, ground.ways.applied(settings, request.given), place)
     with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document) as noted:
-        parts = await assemble(extension, settings, place, kept, noted, errand=request.errand, new=request.new)
+        parts = await assemble(extension, settings, place, kept, noted, errand=request.errand, ground=ground)
         conversation = parts.conversation
         session = conversation.session
         gate = settings.policy(conversation.kept)

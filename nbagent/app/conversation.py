@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import copy
+import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from nbagent.app.model import voice_of
+from nbagent.app.ways import NO_WAYS, Ways
 from nbagent.config import Settings
 from nbagent.core.context import NotebookMemory
 from nbagent.core.errors import NotebookError
-from nbagent.core.messages import Block, Json, text_block
+from nbagent.core.messages import Block, text_block
 from nbagent.core.policy import Mode, Rule
 from nbagent.core.ports import Cell, Notebook
 from nbagent.core.session import Session
 from nbagent.core.tools import Tool, Toolset
-from nbagent.extend.sessions import FOLDER, JsonlStore, new_session_id
+from nbagent.extend.seals import Seals
+from nbagent.extend.sessions import FOLDER, GoingOn, JsonlStore, Stored, new_session_id
 from nbagent.prompt import compose
 from nbagent.tools.cells import error_of
 from nbagent.tools.results import ResultStore, clip, output_blocks
@@ -52,6 +56,18 @@ class Conversation:
     """Whose thinking is in it (see models.voice): fixed as its tools are."""
     began: dict[str, int] = field(default_factory=dict[str, int])
     """Of each cell whose last run here is finished: the first message of that run (see forks.py)."""
+    title: str = ""
+    ways: Ways = NO_WAYS
+    model: str = ""
+    """The model of its last run."""
+    beside: bool = False
+    """Whether it is a branch, beside the notebook's own conversation."""
+    resumed: bool = False
+    """Whether it was begun in an earlier kernel and goes on here; until its first run here has begun."""
+    elsewhere: bool = False
+    """Whether what was said so far was said in another kernel."""
+    told_restart: bool = False
+    """Whether the model knows which cells ran in an earlier kernel only."""
 
     @classmethod
     def begin(
@@ -60,12 +76,18 @@ class Conversation:
         tools: Callable[[ResultStore], list[Tool]],
         folder: Path,
         notebook: str,
-        **about: Json,
+        *,
+        seals: Seals | None = None,
+        session_id: str = "",
+        **about: Any,
     ) -> Conversation:
-        """Begin a session; its system prompt and tools are fixed from here on. `about` goes into its first record."""
+        """Begin a session; its system prompt and tools are fixed from here on. `about` goes into its first record.
+
+        `compacted_from`, `forked_from`: the session that it goes on from, and after how many of its messages.
+        """
         results, voice = ResultStore(), voice_of(settings)
-        session_id = new_session_id()
-        store = JsonlStore(folder / FOLDER / f"{session_id}.jsonl")
+        session_id = session_id or new_session_id()
+        store = JsonlStore(folder / FOLDER / f"{session_id}.jsonl", seals)
         session = Session(
             session_id,
             system=compose(settings.prompt, settings.system_append),
@@ -75,10 +97,60 @@ class Conversation:
         )
         return cls(session, store, notebook, results=results, voice=voice)
 
-    def go_on_from(self, earlier: Conversation) -> None:
-        """Take over what was told and read in `earlier`, whose messages this one begins with."""
-        self.memory, self.seen = earlier.memory, earlier.seen
-        self.told_mode, self.told_agents, self.new_name = earlier.told_mode, earlier.told_agents, earlier.new_name
+    @classmethod
+    def reopen(
+        cls,
+        found: Stored,
+        settings: Settings,
+        tools: Callable[[ResultStore], list[Tool]],
+        folder: Path,
+        notebook: str,
+        *,
+        seals: Seals | None = None,
+    ) -> Conversation | None:
+        """Go on in a session that is on disk; None where its prompt, tools or voice are not those of now.
+
+        Calls that were cut off get results that say what is known of them; nothing of them is run.
+        """
+        results, session_id = ResultStore(), str(found.about.get("id") or "")
+        system, params = compose(settings.prompt, settings.system_append), Toolset(tools(results)).params()
+        voice = voice_of(settings)
+        if str(found.about.get("voice") or voice) != voice:
+            return None
+        if json.dumps([found.about.get("system"), found.about.get("tools")]) != json.dumps([system, params]):
+            return None
+        store = JsonlStore(folder / FOLDER / f"{session_id}.jsonl", seals, last=found.last)
+        kept = GoingOn(store)
+        session = Session(session_id, system=system, tools=params, store=kept)
+        session.usage, session.cost = found.spent
+        session.transcript.take_over(found.messages)
+        kept.begin()
+        session.transcript.answer(found.closing)
+        beside = bool(found.about.get("beside"))
+        return cls(session, store, notebook, results=results, began=dict(found.began), voice=voice, ways=Ways.of(found.about),
+                   model=found.model, title=found.title, beside=beside, resumed=True)  # fmt: skip
+
+    def moved(self, *, own: bool, kernel: str) -> None:
+        """Note that it goes on in `kernel`; `own`: as the notebook's own conversation, also if it was a branch."""
+        self.beside = self.beside and not own
+        self.store.append({"type": "resumed", "moved": own, "kernel": kernel})
+
+    def entitle(self, title: str) -> None:
+        """Give it a name."""
+        self.title = title
+        self.store.append({"type": "title", "title": title})
+
+    def know_as(self, other: Conversation) -> None:
+        """Take what the model knows of the notebook from a conversation that this one repeats whole."""
+        self.memory, self.seen = copy.deepcopy(other.memory), copy.deepcopy(other.seen)
+        self.told_mode, self.told_agents, self.new_name = other.told_mode, other.told_agents, other.new_name
+
+    def finished(self, cell: str, first: int | None) -> None:
+        """Note where the last run of `cell` began, None if that did not finish; a later kernel reads it from the file."""
+        self.began.pop(cell, None)
+        if first is not None:
+            self.began[cell] = first
+        self.store.append({"type": "cell", "cell": cell, "first": first})
 
     def rename(self, path: str) -> None:
         """Go on in the same notebook under the path that it has now."""
@@ -113,9 +185,10 @@ class Conversation:
     def telling(self) -> Callable[[], None]:
         """Return what forgets again that anything was told from here on: a hook may hold the prompt back, with all of it."""
         memory, mode, name = copy.deepcopy(self.memory), self.told_mode, self.new_name
-        agents = self.told_agents
+        agents, restart = self.told_agents, self.told_restart
 
         def untold() -> None:
+            self.told_restart = restart
             self.memory, self.told_mode, self.new_name, self.told_agents = memory, mode, name, agents
 
         return untold

@@ -28,9 +28,11 @@ from nbagent.core.policy import Mode
 from nbagent.core.ports import Approver, Notebook
 from nbagent.core.run import Stop
 from nbagent.core.tools import Tool
+from nbagent.extend.holds import Holds
 from nbagent.extend.rulefiles import RuleFiles, read_rules
 from nbagent.extend.runs import RunStore
 from nbagent.extend.seals import Seals
+from nbagent.extend.sessions import FOLDER
 from nbagent.jupyter.counts import CellNumber
 from nbagent.jupyter.kernel import ShellKernel
 from nbagent.jupyter.persons import Persons
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from nbagent.app.forks import Point
     from nbagent.app.hooks import KernelHooks
     from nbagent.app.model_command import Listings
+    from nbagent.app.starts import Move, Planned
     from nbagent.app.trusting import Trusting
     from nbagent.app.undo import Undo
     from nbagent.extend.folder import FolderFiles
@@ -75,6 +78,10 @@ class Extension:
         self.chosen: dict[str, Any] = {}
         self.agreed: set[tuple[str, ...]] = set()
         self.shown: dict[str, Point] = {}  # of each notebook: where the record ends that was shown last
+        self.seat = ""  # of the notebook's own conversation, since it had a run here
+        self.move: Move | None = None  # to which session the notebook is to go over
+        self.going_on: dict[str, str] = {}  # by seat: the session on disk that goes on itself, and no fork of it
+        self.planned: list[Planned] = []  # branches that code has made and that no run has begun yet
         self.silent: set[str] = set()  # clients of this kernel none of whose pages answers (jupyter/front_end.py)
         self.desk: Desk | None = None  # what hears the buttons of finished runs
         self.again: dict[str, float] = {}  # cells that a click runs now, until when: they ask the model in any case
@@ -99,6 +106,11 @@ class Extension:
     def runs(self) -> RunStore:
         """The finished runs that are kept in the person's folder."""
         return RunStore(self.folder, seals=self.seals)
+
+    @cached_property
+    def holds(self) -> Holds:
+        """The sessions that this kernel writes to."""
+        return Holds(self.folder / FOLDER)
 
     @cached_property
     def mcp(self) -> Servers:
@@ -145,6 +157,12 @@ class Extension:
         from nbagent.app.trusting import Trusting
 
         return Trusting()
+
+    @property
+    def kernel_id(self) -> str:
+        """What tells this kernel from those before it, also when nbagent was loaded anew."""
+        ident = getattr(getattr(self.shell, "kernel", None), "ident", "")
+        return str(ident) if ident else f"process {self.pid}"
 
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""
@@ -215,6 +233,8 @@ class Extension:
             self.desk.close()
         if "hooks" in self.__dict__:
             self.hooks.end_now()
+        if "holds" in self.__dict__:
+            self.holds.close()
         if "mcp" in self.__dict__:
             from nbagent.app.mcp import close_later
 

@@ -9,6 +9,7 @@ forks. Read `fork`, then `PastNow`.
 from __future__ import annotations
 
 import asyncio
+import copy
 import hashlib
 import json
 import re
@@ -20,12 +21,14 @@ from types import MappingProxyType
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.place import Place
+from nbagent.app.ways import NO_WAYS, Ways
 from nbagent.config import Settings
-from nbagent.core.messages import Json, Message
+from nbagent.core.messages import Block, Json, Message
 from nbagent.core.seeding import seed, thinks
 from nbagent.core.tools import Tool
 from nbagent.extend.runs import FinishedRun
-from nbagent.extend.sessions import FOLDER, read_session
+from nbagent.extend.seals import Seals
+from nbagent.extend.sessions import FOLDER, Stored, read_session
 from nbagent.tools.results import ResultStore
 
 OTHER_PREFIX = (
@@ -36,6 +39,7 @@ OTHER_VOICE = (
     "The conversation goes on in a new session without the model's earlier thinking, because the model is at another "
     "server, or of another kind."
 )
+OTHER_MODEL = "This branch goes on without the earlier thinking, because it was another model's."
 
 _NONE: Mapping[str, int] = MappingProxyType({})
 _ID = re.compile(r"[\w-]{1,80}", re.ASCII)
@@ -43,7 +47,11 @@ _ID = re.compile(r"[\w-]{1,80}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The first messages of a session, to go on from; `began` and `voice` as in `Conversation` ("": not known)."""
+    """The first messages of a session, to go on from; `began` and `voice` as in `Conversation` ("": not known).
+
+    `closing` are results for calls that the last message leaves open (the kernel ended there). `model`: of the last run
+    before, `kernel`: where it was said ("": not known). `whole` is the session on disk, if these are all of its messages.
+    """
 
     session: str
     system: str
@@ -51,6 +59,10 @@ class Past:
     messages: Sequence[Message]
     began: Mapping[str, int] = field(default_factory=dict[str, int])
     voice: str = ""
+    closing: Mapping[str, Block] = field(default_factory=dict[str, Block])
+    model: str = ""
+    kernel: str = ""
+    whole: Stored | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,46 +81,62 @@ def before(conversation: Conversation, cell: str) -> Past | None:
         return None
     session = conversation.session
     earlier = {other: place for other, place in conversation.began.items() if place < first}
-    return Past(session.id, session.system, session.tools, session.transcript[:first], earlier, conversation.voice)
-
-
-def whole(conversation: Conversation) -> Past:
-    """Return all of a conversation."""
-    session = conversation.session
+    voice = conversation.voice
     return Past(
-        session.id, session.system, session.tools, session.transcript[:], conversation.began, conversation.voice
+        session.id, session.system, session.tools, session.transcript[:first], earlier, voice, model=conversation.model
     )
 
 
-def past_of(extension: Extension, place: Place) -> Past | None:
+def all_of(conversation: Conversation) -> Past:
+    """Return all that was said in a conversation of this kernel."""
+    session, voice = conversation.session, conversation.voice
+    told = session.transcript[:]
+    return Past(
+        session.id, session.system, session.tools, told, dict(conversation.began), voice, model=conversation.model
+    )
+
+
+def past_of(extension: Extension, place: Place, seat: str | None = None) -> Past | None:
     """Return where the running cell's conversation goes on from, None where that is its end, or nothing is known.
+
+    `seat`: by what the conversation is found, if not by the notebook (see starts.py).
 
     In this kernel: before the cell's last run, if that finished. In a new one: before the cell's last run, or after the
     last record that was shown from the store, whichever the notebook's order asks for.
     """
     cell = (place.notebook.own_cell if place.notebook is not None else None) or ""
-    conversation = extension.conversations.get(place.document)
+    seat = place.document if seat is None else seat
+    conversation = extension.conversations.get(seat)
     if conversation is not None:
         return before(conversation, cell)
-    shown = extension.shown.get(place.document)
+    shown = extension.shown.get(seat)
     last = next(extension.runs.of_cell(cell), None)
     if last is not None and (shown is None or shown.session == last.session):
         began = {} if shown is None else {other: first for other, first in shown.began.items() if first < last.first}
-        return stored(extension.folder, last.session, last.first, began)
-    return stored(extension.folder, shown.session, shown.count, shown.began) if shown is not None else None
+        return stored(extension.folder, last.session, last.first, began, seals=extension.seals)
+    if shown is None:
+        return None
+    return stored(extension.folder, shown.session, shown.count, shown.began, seals=extension.seals)
 
 
-def stored(folder: Path, session: str, count: int, began: Mapping[str, int] = _NONE) -> Past | None:
-    """Return the first `count` messages of a session on disk, None where they are not there."""
+def stored(
+    folder: Path, session: str, count: int | None, began: Mapping[str, int] = _NONE, *, seals: Seals | None = None
+) -> Past | None:
+    """Return the first `count` messages (None: all) of a session on disk, None where they are not there."""
     if not _ID.fullmatch(session):
         return None
-    found = read_session(folder / FOLDER / f"{session}.jsonl")
-    if found is None or not 0 <= count <= len(found.messages):
+    found = read_session(folder / FOLDER / f"{session}.jsonl", seals)
+    if found is None:
+        return None
+    count = len(found.messages) if count is None else count
+    if not 0 <= count <= len(found.messages):
         return None
     system, tools = found.about.get("system"), found.about.get("tools")
     if not isinstance(system, str) or not isinstance(tools, list):
         return None
-    return Past(session, system, tools, found.messages[:count], began, str(found.about.get("voice") or ""))
+    whole, voice = count == len(found.messages), str(found.about.get("voice") or "")
+    return Past(session, system, tools, found.messages[:count], began, voice,
+                found.closing if whole else {}, found.model, found.kernel, found if whole else None)  # fmt: skip
 
 
 def past_hashes(messages: Iterable[Message]) -> list[str]:
@@ -136,12 +164,18 @@ class PastNow:
     ordered: bool = True
 
     @classmethod
-    async def of(cls, extension: Extension, place: Place, *, new: bool) -> PastNow:
-        """Look it up; `new`: the cell asks for a conversation of its own. Reads and hashes on another thread."""
+    async def of(
+        cls, extension: Extension, place: Place, *, new: bool, seat: str | None = None, branch: Past | None = None
+    ) -> PastNow:
+        """Look it up; `new`: the cell asks for a conversation of its own. Reads and hashes on another thread.
+
+        `branch`: where a branch leaves its parent; the cell asks for one.
+        """
         if new:
             return cls(past_hashes(()), {})
-        past = await asyncio.to_thread(past_of, extension, place)
-        conversation = extension.conversations.get(place.document)
+        seat = place.document if seat is None else seat
+        past = branch or await asyncio.to_thread(past_of, extension, place, seat)
+        conversation = extension.conversations.get(seat)
         if past is not None:
             return cls(await asyncio.to_thread(past_hashes, past.messages), past.began)
         if conversation is None:
@@ -157,6 +191,22 @@ class PastNow:
         return not self.ordered and run.first < len(self.hashes) and run.past == self.hashes[run.first]
 
 
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What a fork is made as. `model`: the one it begins with, to be told from the past's; `id` "" for a new one."""
+
+    ways: Ways = NO_WAYS
+    beside: bool = False
+    title: str = ""
+    model: str = ""
+    kernel: str = ""
+    id: str = ""
+    seals: Seals | None = None
+
+
+PLAIN = Making()
+
+
 def fork(
     past: Past,
     settings: Settings,
@@ -165,24 +215,36 @@ def fork(
     notebook: str,
     *,
     before: Conversation | None = None,
+    new: Making = PLAIN,
 ) -> tuple[Conversation, str]:
     """Return a conversation that goes on from `past`, and a sentence for the person where it lost something on the way.
 
     `before` is this kernel's conversation of the same notebook: the long results that its messages name, and the rules
-    that the person keeps, are the new one's too. What the model has read since is not.
+    that the person keeps, are the new one's too; a branch has copies of its own. What the model has read since is not.
     """
-    origin: Json = {"session": past.session, "messages": len(past.messages)}
-    made = Conversation.begin(settings, tools, folder, notebook, forked_from=origin)
-    made.began = dict(past.began)
+    about: Json = {"forked_from": {"session": past.session, "messages": len(past.messages)}}
+    about |= {"began": dict(past.began)} if past.began else {}
+    about |= {"beside": True} if new.beside else {}
+    about |= {"kernel": new.kernel} if new.kernel else {}
+    about |= {"title": new.title} if new.title else {}
+    about |= {"ways": ways} if (ways := new.ways.to_json()) else {}
+    made = Conversation.begin(settings, tools, folder, notebook, seals=new.seals, session_id=new.id, **about)
+    made.began, made.beside, made.ways, made.title = dict(past.began), new.beside, new.ways, new.title
     if before is not None:
         made.results, made.kept = before.results, before.kept
+        made.told_restart = before.told_restart
+        if new.beside:
+            made.results, made.kept = copy.deepcopy(before.results), list(before.kept)
+        if before.session.id == past.session and len(past.messages) == len(before.session.transcript):
+            made.know_as(before)
     same = json.dumps([past.system, past.tools]) == json.dumps([made.session.system, made.session.tools])
     moved = past.voice not in {"", made.voice}
-    if same and not moved:
-        made.session.transcript.take_over(past.messages)
-        return made, ""
+    other_model = bool(new.model and past.model and new.model != past.model)
     served = () if moved else [str(tool["name"]) for tool in made.session.tools if "type" in tool]
-    made.session.transcript.take_over(seed(past.messages, served))
-    if not thinks(past.messages):
+    as_it_was = same and not moved and not (other_model and thinks(past.messages))
+    made.session.transcript.take_over(past.messages if as_it_was else seed(past.messages, served))
+    if past.closing:
+        made.session.transcript.answer(past.closing)
+    if as_it_was or not thinks(past.messages):
         return made, ""
-    return made, OTHER_VOICE if moved else OTHER_PREFIX
+    return made, OTHER_VOICE if moved else OTHER_MODEL if same else OTHER_PREFIX

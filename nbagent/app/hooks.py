@@ -113,11 +113,13 @@ class KernelHooks:
         document: str,
         notebook: Notebook | None,
         new: bool,
+        resumed: bool = False,
         named: Callable[[str], Model],
     ) -> Agent:
         """Return `agent` with the hooks of its session. Another session of this document ends here, if there was one.
 
-        `notebook` is what `watch` returned, `new` whether the person asked for a new session; `named` opens the model
+        `notebook` is what `watch` returned, `new` whether the person asked for a new session, `resumed` whether it is one
+        of an earlier kernel that goes on; `named` opens the model
         that a hook names.
         """
         places = self._places()
@@ -129,7 +131,7 @@ class KernelHooks:
             await self._end(before, "clear" if new else "resume")
         begins = "" if session.id in self._tables else "startup"
         if begins and (len(session.transcript) or ended):
-            begins = "clear" if new else "fork"
+            begins = "clear" if new else "resume" if resumed else "fork"
         where = Where(session_id=session.id, transcript_path=str(transcript), cwd=str(places.folder))
         if begins:
             table = HookTable(runners, notebook=agent.notebook, spill=places.folder / ".nbagent" / "hooks")

@@ -74,6 +74,8 @@ class KeptRun:
     def begin(self, conversation: Conversation) -> None:
         """Say which conversation the run is of; its first message is the next one."""
         self._conversation, self._first = conversation, len(conversation.session.transcript)
+        if self._cell:  # until it ends: if the kernel goes away, the cell goes on with what was cut off
+            conversation.finished(self._cell, None)
 
     def not_compared(self, ended: RunEnded) -> str:
         """Return what will not be compared when the cell is run again, in a sentence; "" for nothing, and if it isn't kept."""
@@ -93,11 +95,11 @@ class KeptRun:
         conversation, cell = self._conversation, self._cell
         if conversation is None:
             return
-        conversation.began.pop(cell, None)  # a run that is cut off is gone on with when its cell is run again
-        if not self._is_kept(ended):
+        kept = self._is_kept(ended)  # a run that is cut off is gone on with when its cell is run again
+        if not kept:
             return
         if cell:
-            conversation.began[cell] = self._first
+            conversation.finished(cell, self._first)
         now = await here(self._extension.shell, self._place.notebook)
         if now is None:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import keyword
+import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -39,9 +40,25 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--again", action="store_true", help="ask the model again, though this cell has a finished run")
     made.add_argument("--stale", choices=STALE, metavar="WHAT", help="of a finished run whose inputs have changed: ask "
                       "(where nobody is there: fail), show its answer, or rerun")  # fmt: skip
-    made.add_argument("--new", action="store_true", help="begin a new session instead of going on with the last one")
+    whence = made.add_mutually_exclusive_group()
+    whence.add_argument("--new", action="store_true", help="begin a new session instead of going on with the last one")
+    whence.add_argument("--continue", action="store_true", dest="go_on", help="go on in this notebook's last session, also "
+                      "where that is not done by itself: in a job, in a terminal")  # fmt: skip
+    whence.add_argument(
+        "--session", metavar="ID", help="run in that session, for this cell only; %%agent sessions lists them"
+    )
+    whence.add_argument("--fork", nargs="?", const="", metavar="ID[@N]", help="run in a branch of its own, for this cell "
+                      "only: of this notebook's conversation, or of session ID after its first N prompts (--fork=ID@N)")  # fmt: skip
+    made.add_argument("--tools", metavar="A,B", help="offer only these tools; * may stand in a name")
     made.add_argument("--out", type=_name, metavar="VAR", help="keep the answer in this variable, too")
     return made
+
+
+NO_SETTINGS = frozenset({"new", "out", "again", "go_on", "session", "fork", "tools"})
+"""Options that are no settings."""
+
+_POINT = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}(?:@\d+)?|@\d+")
+"""What is the value of --fork without a =, and no word of the prompt."""
 
 
 def _name(text: str) -> str:
@@ -58,13 +75,14 @@ def names() -> list[str]:
 def parse(line: str) -> tuple[dict[str, Any], str]:
     """Return the options given in `line` and the prompt that follows them; raise `ConfigError` with one line."""
     words = line.split()
-    takes_value = {t for a in parser()._actions if a.nargs != 0 for t in a.option_strings}  # noqa: SLF001
+    takes_value = {t for a in parser()._actions if a.nargs not in (0, "?") for t in a.option_strings}  # noqa: SLF001
     count = 0
     while count < len(words) and words[count].startswith("-") and len(words[count]) > 1:
         name = words[count].partition("=")[0]
         if name not in names():
             raise ConfigError(_unknown(name, names()))
-        count += 2 if name in takes_value and "=" not in words[count] else 1
+        point = words[count] == "--fork" and count + 1 < len(words) and _POINT.fullmatch(words[count + 1])
+        count += 2 if point or (name in takes_value and "=" not in words[count]) else 1
     given = vars(parser().parse_args(words[:count]))
     rest = line.split(None, count)
     prompt = rest[count] if count < len(rest) else ""

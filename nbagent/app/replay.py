@@ -19,7 +19,7 @@ from typing import Any
 from nbagent.app.above import Here, changes_above, changes_of_texts, here, shown_above
 from nbagent.app.consent import before_run
 from nbagent.app.extension import Extension
-from nbagent.app.forks import PastNow, Point
+from nbagent.app.forks import Past, PastNow, Point
 from nbagent.app.model import model_of
 from nbagent.app.place import Place
 from nbagent.config import Settings
@@ -50,12 +50,14 @@ _TOLD = 4
 class RunKey:
     """By what a cell's finished runs are found: `text` is its `text_key`. `again`: whatever is found, the model is asked.
 
-    `new`: it begins a conversation of its own.
+    `new`: it begins a conversation of its own; `seat`, `branch`: see `starts.Ground`.
     """
 
     text: str
     again: bool = False
     new: bool = False
+    seat: str | None = None
+    branch: Past | None = None
 
     @classmethod
     def of(cls, prompt: str, options: Json, mode: Mode, *, again: bool = False) -> RunKey:
@@ -117,7 +119,9 @@ async def offer(extension: Extension, place: Place, settings: Settings, key: Run
     if ask and present and not await _kept(place, found):
         return None
     _show(place, found, found.events)
-    extension.shown[place.document] = Point(found.run.session, found.run.last, found.began)
+    if key.branch is None:
+        seat = place.document if key.seat is None else key.seat
+        extension.shown[seat] = Point(found.run.session, found.run.last, found.began)
     fails = bool(found.changes) and ask and not present
     return Shown(found.ended, found.run.session, found.stale, found.not_compared, fails)
 
@@ -179,7 +183,7 @@ class _State:
     @classmethod
     async def of(cls, extension: Extension, place: Place, key: RunKey, now: Here, model: str) -> _State:
         shown = await shown_above(place.notebook, now)
-        past = await PastNow.of(extension, place, new=key.new)
+        past = await PastNow.of(extension, place, new=key.new, seat=key.seat, branch=key.branch)
         return cls(now, shown, past, Lookup(extension.kernel.namespace(), extension.folder), model)
 
     async def changes(self, run: FinishedRun) -> list[str]:

@@ -35,6 +35,9 @@ class NbAgent(Configurable):
     stale = Unicode("", help="Of a finished run whose inputs have changed: ask (the default), show or rerun.").tag(
         config=True
     )
+    resume = Unicode(
+        "", help="In a new kernel, go on in the notebook's last session: always (the default), ask or never."
+    ).tag(config=True)
     prompt = Dict(Unicode(), help="Parts of the system prompt of new sessions, by name (%agent prompt).").tag(
         config=True
     )
@@ -42,7 +45,7 @@ class NbAgent(Configurable):
     ask = List(Unicode(), help="Rules of calls that are always asked about.").tag(config=True)
     deny = List(Unicode(), help="Rules of calls that never run.").tag(config=True)
 
-    @validate("rerun", "stale")
+    @validate("rerun", "stale", "resume")
     def _one_of(self, proposal: Any) -> str:
         """Refuse what the next cell could only fail with."""
         name, value = proposal["trait"].name, proposal["value"]

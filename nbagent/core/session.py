@@ -19,6 +19,11 @@ from nbagent.core.ports import Store
 
 NOT_STARTED = "Not started: the run was stopped before this call. Nothing of it happened."
 CUT_OFF = "Interrupted: the run was stopped while this call ran. It may have taken effect in part."
+MAYBE = (
+    "Interrupted: the kernel ended before this call was known to have finished. It was allowed, so it may or may not have "
+    "happened, in whole or in part. It was not run again. Look at what is there before you do it anew."
+)
+NEVER_BEGAN = "Interrupted: the kernel ended before this call began. Nothing of it happened."
 
 _NOT_LOGGED = (TextDelta, ThinkingDelta, InputDelta)
 

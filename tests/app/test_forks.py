@@ -128,7 +128,7 @@ def place(cell: str | None = "b", document: str = "n"):
 
 
 def extension(folder, **conversations: Conversation):
-    return SimpleNamespace(folder=folder, runs=RunStore(folder), conversations=conversations, shown={})
+    return SimpleNamespace(folder=folder, runs=RunStore(folder), conversations=conversations, shown={}, seals=None)
 
 
 _MESSAGES = st.lists(

@@ -353,8 +353,13 @@ async def test_a_kernel_that_goes_away_at_an_open_approval_has_executed_nothing(
             shown.says("Nothing is left.")
             assert not (tmp_path / "ran.txt").exists()
             assert room.results()[-1] == "no variables yet"
-            first = json.dumps(server.requests[-2].body["messages"][0])
-            assert "kernel was restarted" in first and "In[2]" in first
+            asked = server.requests[-2].body["messages"]
+            assert [b["is_error"] for b in asked[-2]["content"] if b["type"] == "tool_result"] == [True]
+            assert "Nothing of it happened" in json.dumps(asked[-2]), "it was asked about, and nobody had answered"
+            last = json.dumps(asked[-1])
+            assert "kernel was restarted" in last and "In[2]" in last and "): kept" in last
+            page = json.dumps(shown.cell.outputs, ensure_ascii=False)
+            assert "last session, “go”" in page and "The agent knows which cells made them." in page
             check_transcript(room.transcripts()[-1])
             assert await room.value("'alive'") == "alive"
         server.assert_clean()
