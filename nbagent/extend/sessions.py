@@ -56,7 +56,7 @@ class JsonlStore:
 
     def beside(self, name: str) -> JsonlStore:
         """Return the store of another session, in a file beside this one."""
-        return JsonlStore(self.path.with_name(f"{name}.jsonl"))
+        return JsonlStore(self.path.with_name(f"{name}.jsonl"), self._seals)
 
     def append(self, record: Json) -> None:
         """Append one record as one line, with the time (`when`, seconds since 1970)."""
@@ -90,6 +90,10 @@ class GoingOn:
         """Hand a record on, once begun."""
         if self._begun:
             self._store.append(record)
+
+    def beside(self, name: str) -> Store:
+        """Return the store of another session, in the same place."""
+        return self._store.beside(name)
 
     def begin(self) -> None:
         """Say that what comes from here on is new."""

@@ -178,6 +178,8 @@ class _Reading:
             case {"type": "event", "event": {"type": str() as kind} as event}:
                 if kind == "run_started":
                     self.runs.append((len(self.messages), []))
+                if not self.runs and kind == "reply_ended":  # of a run that began in the session before this one
+                    self.runs.append((0, [{"type": "run_started"}]))
                 if self.runs:
                     self.runs[-1][1].append(event)
                 self.events.append(event)
@@ -240,7 +242,8 @@ def valid(messages: Sequence[Message]) -> tuple[Message, ...]:
     waiting: list[str] = []
     for message in messages:
         results = [b["tool_use_id"] for b in message["content"] if b.get("type") == "tool_result"]
-        wrong = message["role"] == "assistant" and (waiting or not kept)
+        begins = bool(kept) or any(b.get("type") == "compaction" for b in message["content"])
+        wrong = message["role"] == "assistant" and (waiting or not begins)
         if wrong or results != waiting or not message["content"]:
             break
         kept.append(message)
@@ -332,7 +335,8 @@ def outline(path: Path) -> Outline | None:
         match record:
             case {"type": "event", "event": {"type": "run_started"} as event}:
                 runs.append([event])
-            case {"type": "event", "event": {"type": "run_ended" | "reply_ended"} as event} if runs:
+            case {"type": "event", "event": {"type": "run_ended" | "reply_ended"} as event}:
+                runs = runs or [[{"type": "run_started"}]]  # of a run that began in the session before this one
                 runs[-1].append(event)
             case {"type": "message", "message": {"content": list()} as message}:
                 first = prompt_of(message)
@@ -356,7 +360,7 @@ def _with_runs(found: Outline, runs: list[list[Json]], title: str, first: str) -
         found.path, found.about, found.at or _time_of(found.id), found.last,
         notebook=next((str(e["notebook"]) for e in reversed(started) if e.get("notebook")), found.notebook),
         title=title,
-        prompt=(str(started[0].get("prompt") or "") if started else first)[:_WORDS],
+        prompt=(next((str(e["prompt"]) for e in started if e.get("prompt")), "") or first)[:_WORDS],
         runs=len(runs),
         turns=sum(turns for _, _, turns in spent),
         cost=None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs),
