@@ -94,7 +94,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "httpx": {"models/": LAZY},
     "httpx2": {"models/": LAZY, "extend/mcp_connect.py": LAZY, "extend/mcp_words.py": LAZY},
     "ipykernel": {"jupyter/": EAGER},
-    "ipywidgets": {"jupyter/": EAGER, "view/widget.py": EAGER, "view/cards.py": EAGER},
+    "ipywidgets": {"jupyter/": EAGER, "view/widget.py": EAGER, "view/cards.py": EAGER, "view/questioncard.py": EAGER},
     "jupyter_client": {"headless/": EAGER, "outside": LAZY},
     "jupyter_ui_poll": {"jupyter/": EAGER},
     "jupyter_core": {"headless/": EAGER, "tools/servers.py": LAZY},

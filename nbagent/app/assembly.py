@@ -9,6 +9,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nbagent.app import todos
 from nbagent.app.agents import Errand, Team
 from nbagent.app.checkpointing import Checkpointing
 from nbagent.app.consent import before_run
@@ -99,6 +100,7 @@ class Assembly:
         news += news_of_run(extension, conversation.session)
         if self.errand is None:
             news += self.team.news(conversation)
+            news += filter(None, [todos.told(conversation.session, place)])
         blocks = await conversation.opening(prompt, place.notebook, self.settings.mode, news)
         return [*blocks, *await extension.mcp.attached(prompt)]
 

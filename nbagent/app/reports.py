@@ -201,6 +201,12 @@ def _trust(extension: Extension, rest: str) -> Said:
     return command(extension, rest)
 
 
+def _todos(extension: Extension, _: str) -> str:
+    from nbagent.app.todos import listed
+
+    return listed(extension)
+
+
 def _help(_: Extension, __: str) -> str:
     return (
         "%%agent [options]          run a task in this notebook; %%agent? lists the options\n"
@@ -217,7 +223,9 @@ def _help(_: Extension, __: str) -> str:
         "%agent explore WORDS       a subagent that only looks finds it out: [quick | medium | very thorough] what to look for\n"
         "%agent plan WORDS          look and plan first; you see the plan and agree, change it or say what to think over\n"
         "%agent agents              the kinds of subagents\n"
+        "%agent todos               the to-do list of the conversation\n"
         "%agent model [NAME]        what is used, by whom; opus, sonnet, haiku, an id of your server, or ENDPOINT/ID\n"
+
         "%agent mode MODE           " + ", ".join(Mode) + "\n"
         "%agent hooks               the hooks that are asked, and those that wait for your trust\n"
         "%agent mcp                 the MCP servers: list, status, add, remove, restart\n"
@@ -246,6 +254,7 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "explore": _explore,
     "plan": _plan,
     "agents": _agents,
+    "todos": _todos,
     "model": _model,
     "mode": _mode,
     "trust": _trust,

@@ -89,7 +89,8 @@ class Elicited:
             return ""
         field: Json = {"type": "string", "title": "Answer"}
         if question.choices:
-            field["description"] = f"One of: {', '.join(question.choices)}; or write another."
+            which = "One or more, a line each" if question.many else "One"
+            field["description"] = f"{which} of: {', '.join(question.choices)}; or write another."
         schema = {"type": "object", "properties": {"answer": field}, "required": ["answer"]}
         given = await self._asking.ask({"message": visible_plain(question.text), "schema": schema})
         return "" if given is None else str(given.get("answer", ""))

@@ -25,13 +25,14 @@ from nbagent.core.events import (
     Reason,
     RunEnded,
     Status,
+    TodosChanged,
 )
 from nbagent.core.hooking import cells, fire, tell, waiting
 from nbagent.core.hooks import Verdict
 from nbagent.core.messages import Block, Json, plain_text, text_block
 from nbagent.core.payloads import Payload, PostToolUse, PostToolUseFailure
 from nbagent.core.ports import Preview, Question
-from nbagent.core.questions import put
+from nbagent.core.questions import put_all
 from nbagent.core.run import Run
 from nbagent.core.session import CUT_OFF, result_block
 from nbagent.core.tools import Call, Result, Tool, childless
@@ -140,9 +141,12 @@ async def _one(run: Run, ready: Ready, report: Callable[[Event], None]) -> tuple
     def progress(text: str) -> None:
         report(run.event(CallProgress, call_id=ready.id, text=text))
 
+    async def ask_all(questions: Sequence[Question]) -> list[str]:
+        async with waiting(run, questions[0].text, "agent_needs_input", report):
+            return await put_all(questions, run.agent.approver, run.event, report)
+
     async def ask(question: Question) -> str:
-        async with waiting(run, question.text, "agent_needs_input", report):
-            return await put(question, run.agent.approver, run.event, report)
+        return (await ask_all([question]))[0]
 
     async def hook(payload: Payload) -> Verdict:
         verdict = await fire(run, payload, report, ready.id)
@@ -157,8 +161,11 @@ async def _one(run: Run, ready: Ready, report: Callable[[Event], None]) -> tuple
     def mode_is(mode: str) -> None:
         report(run.event(ModeChanged, mode=mode))
 
+    def todos_are(todos: Sequence[Json]) -> None:
+        report(run.event(TodosChanged, todos=tuple(todos)))
+
     try:
-        call = Call(ready.id, progress, ask, run.session.id, run.id, hook, spawn, mode_is)
+        call = Call(ready.id, progress, ask, run.session.id, run.id, hook, spawn, mode_is, ask_all, todos_are)
         result = await ready.tool.run(call, ready.given)
     except ToolError as error:
         return Status.ERROR, Result.of(str(error)), False

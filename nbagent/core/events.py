@@ -259,11 +259,17 @@ class QuestionAsked(Event):
     question_id: str
     text: str
     choices: tuple[str, ...] = ()
+    header: str = ""
+    details: tuple[str, ...] = ()
+    previews: tuple[str, ...] = ()
+    many: bool = False
+    group: str = ""
+    of: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionAnswered(Event):
-    """The person's answer; empty where nobody was there."""
+    """The person's answer (see `ports.Question`); empty where they left it out, or nobody was there."""
 
     type: ClassVar[str] = "question_answered"
     question_id: str
@@ -345,6 +351,18 @@ class Compacted(Event):
     compacted_from: str
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TodosChanged(Event):
+    """The to-do list from here on, whole; each item is `content`, `activeForm` and `status` (see `tools/todo.py`).
+
+    `carried`: it is the list of an earlier run of this session, and this run has said nothing of it yet.
+    """
+
+    type: ClassVar[str] = "todos_changed"
+    todos: tuple[Json, ...]
+    carried: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

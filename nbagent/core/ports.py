@@ -304,11 +304,22 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that is not about permission; the person may choose or write."""
+    """A question that is not about permission; the person may choose or write.
+
+    `header` is the question in a word or two; `details` and `previews` say more of each of the `choices` (both empty, or as
+    many as these). `many`: more than one may be chosen. Questions of one `group`, `of` of them, are shown in one card, and
+    each has its own answer: the choices, each on a line of its own, and below them what the person wrote.
+    """
 
     id: str
     text: str
     choices: tuple[str, ...] = ()
+    header: str = ""
+    details: tuple[str, ...] = ()
+    previews: tuple[str, ...] = ()
+    many: bool = False
+    group: str = ""
+    of: int = 1
 
 
 class Approver(Protocol):
@@ -324,7 +335,7 @@ class Approver(Protocol):
         ...
 
     async def question(self, question: Question) -> str:
-        """Return the person's answer, or "" where nobody is there."""
+        """Return the person's answer, or "" where nobody is there or they left the question out."""
         ...
 
 

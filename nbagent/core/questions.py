@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from nbagent.core.events import Event, QuestionAnswered, QuestionAsked
@@ -25,12 +26,42 @@ class MakeEvent(Protocol):
 
 async def put(question: Question, approver: Approver, event: MakeEvent, report: Callable[[Event], None]) -> str:
     """Ask `question` and return the answer, "" where nobody is there; `report` gets an event before and after."""
+    return (await put_all([question], approver, event, report))[0]
+
+
+async def put_all(
+    questions: Sequence[Question], approver: Approver, event: MakeEvent, report: Callable[[Event], None]
+) -> list[str]:
+    """Ask `questions` side by side and return their answers, "" where nobody is there or one was left out."""
     if not approver.present:
-        return ""
-    report(event(QuestionAsked, question_id=question.id, text=question.text, choices=question.choices))
-    answer = await approver.question(question)
-    report(event(QuestionAnswered, question_id=question.id, text=answer))
-    return answer
+        return [""] * len(questions)
+    for one in questions:
+        report(
+            event(
+                QuestionAsked,
+                question_id=one.id, text=one.text, choices=one.choices, header=one.header, details=one.details,
+                previews=one.previews, many=one.many, group=one.group, of=one.of,
+            )
+        )  # fmt: skip
+    tasks = [asyncio.ensure_future(approver.question(one)) for one in questions]
+    try:
+        answers = await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for one, answer in zip(questions, answers, strict=True):
+        report(event(QuestionAnswered, question_id=one.id, text=answer))
+    return answers
+
+
+def picked(question: Question, answer: str) -> tuple[list[str], str]:
+    """Split an answer into the choices that were made and what the person wrote."""
+    lines = answer.strip().split("\n")
+    made: list[str] = []
+    while lines and lines[0] in question.choices and (question.many or not made):
+        made.append(lines.pop(0))
+    return made, "\n".join(lines).strip()
 
 
 async def choose(

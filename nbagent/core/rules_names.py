@@ -31,7 +31,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "AskUserQuestion": ("ask_user",),
     "EnterPlanMode": ("enter_plan",),
     "ExitPlanMode": ("exit_plan",),
-    "TodoWrite": ("todo", "todo_write", "write_todos"),
+    "TodoWrite": ("todo_write",),
 }
 """Claude Code's name → our tools. Rules for Edit cover writing and cells, rules for Read cover looking for files."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, get_type_hints, overload
@@ -97,6 +97,10 @@ def _no_mode(_: str) -> None:
     """Nothing shows the mode."""
 
 
+def _no_todos(_: Sequence[Json]) -> None:
+    """Nothing shows the to-do list."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a running tool function may know and say of its own call."""
@@ -115,6 +119,16 @@ class Call:
     """Run a subagent inside the call, to its end; its events are shown under the call. Raises `Interrupted`."""
     mode_is: Callable[[str], None] = _no_mode
     """Say that another permission mode is in force from now on."""
+    together: Callable[[Sequence[Question]], Awaitable[list[str]]] | None = None
+    """Put several questions at once, where the person can be shown them together."""
+    todos_are: Callable[[Sequence[Json]], None] = _no_todos
+    """Show another to-do list in the place of the one before."""
+
+    async def ask_all(self, questions: Sequence[Question]) -> list[str]:
+        """Put questions to the person, together where that is possible, and return the answers in their order."""
+        if self.together is not None:
+            return await self.together(questions)
+        return [await self.ask(question) for question in questions]
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,10 +110,10 @@ def _read_back(theirs: Json, given: Json, place: Place) -> Json:
     return said
 
 
-def _questions(given: Json, _: Place) -> Any:
-    options = [{"label": str(choice)} for choice in given.get("choices") or ()]
-    question = {"question": given.get("question", ""), "header": "", "options": options, "multiSelect": False}
-    return [question]
+def _questions(questions: Any, _: Place) -> Any:
+    """Return the questions with every field that Claude Code's have."""
+    whole: Json = {"question": "", "header": "", "options": [], "multiSelect": False}
+    return [{**whole, **one} for one in questions] if all(isinstance(one, dict) for one in questions) else questions
 
 
 def _open_notebook(_: Json, place: Place) -> str:
@@ -147,7 +147,9 @@ TABLE: tuple[Speech, ...] = (
            {"notebook_path": _open_notebook, "edit_mode": _mode("delete"), "new_source": _mode("")}),
     Speech("move_cell", "NotebookEdit", (Field("cell", "cell_id"),),
            {"notebook_path": _open_notebook, "edit_mode": _mode("move"), "new_source": _mode("")}),
-    Speech("ask_user", "AskUserQuestion", (), {"questions": _questions}),
+    Speech("ask_user", "AskUserQuestion", (Field("questions", "questions", _questions),),
+           spare=frozenset({"answers", "annotations", "metadata"})),
+    Speech("todo_write", "TodoWrite", (Field("todos", "todos"),)),
     Speech("task", "Agent", (Field("description", "description"), Field("prompt", "prompt"),
                              Field("agent", "subagent_type"), Field("model", "model")),
            spare=frozenset({"run_in_background", "effort", "name", "isolation", "team_name", "mode"})),

@@ -8,6 +8,7 @@ once, and never as the second half of a double click. Default is deny. Must not 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -193,15 +194,11 @@ class TypedApprover:
                     continue
 
     async def question(self, question: Question) -> str:
-        """Show the question with numbered choices and return the choice, or what was written."""
-        lines = [visible_plain(question.text)]
-        lines += [f"  {n}. {visible_plain(choice)}" for n, choice in enumerate(question.choices, 1)]
+        """Show the question with numbered choices and return what was chosen by number or name, or what was written."""
         async with self._turn:
-            self._write("\n".join(lines))
-            typed = await self._line("Your answer: ") or ""
-        if typed.isdecimal() and 1 <= int(typed) <= len(question.choices):
-            return question.choices[int(typed) - 1]
-        return typed
+            self._write("\n".join(question_lines(question)))
+            typed = await self._line(f"{_keys(question)}: ") or ""
+        return _meant(question, typed)
 
     async def _line(self, prompt: str) -> str | None:
         if not self._present:
@@ -211,6 +208,35 @@ class TypedApprover:
         except (EOFError, OSError, RuntimeError):  # no terminal; a kernel without stdin (StdinNotImplementedError)
             self._present = False
             return None
+
+
+def question_lines(question: Question) -> list[str]:
+    """Return the lines that ask a question on a surface of plain text: choices with their numbers and what they mean."""
+    head = f"[{visible_plain(question.header)}] " if question.header else ""
+    lines = ["", head + visible_plain(question.text)] if question.group else [head + visible_plain(question.text)]
+    for place, choice in enumerate(question.choices):
+        detail = question.details[place] if place < len(question.details) else ""
+        lines.append(f"  {place + 1}. {visible_plain(choice)}" + (f": {visible_plain(detail)}" if detail else ""))
+        if place < len(question.previews):
+            lines += _bordered(question.previews[place], "     │ ")
+    return lines
+
+
+def _keys(question: Question) -> str:
+    if not question.choices:
+        return "Your answer"
+    return "Numbers (such as 1,2), or your own words" if question.many else "A number, or your own words"
+
+
+def _meant(question: Question, typed: str) -> str:
+    """Return the choices that were typed by number or name, a line each; anything else as it was typed."""
+    named = {choice.casefold(): choice for choice in question.choices}
+    named |= {str(place): choice for place, choice in enumerate(question.choices, 1) if str(place) not in named}
+    parts = [typed] if typed.casefold() in named else re.split(r"[,;]\s*|\s+", typed.strip(" ,;"))
+    found = [named.get(part.casefold(), "") for part in parts]
+    if not all(found) or (len(found) > 1 and not question.many):
+        return typed
+    return "\n".join(choice for choice in question.choices if choice in found)
 
 
 def card(approval: Approval) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nbagent.core.shown import UNUSUAL, is_hidden, rule_words, visible_plain
-from nbagent.view.code import LIVE
+from nbagent.view.code import LIVE, plain_html
 from nbagent.view.html import arguments_html, preview_html
 from nbagent.view.text import code_marked, count, one_line, visible, without_ansi
 from nbagent.view.words import hint, spoken
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from nbagent.core.messages import Json
+    from nbagent.view.items import QuestionItem
 
 _MARK = LIVE.attr("ctl")
 
@@ -119,10 +120,35 @@ def hidden_note(text: str) -> str:
     )
 
 
-def question_html(text: str) -> str:
-    """Return a question of the model to the person, as plain text."""
-    shown = visible(without_ansi(text), _MARK, spaces=False)
-    return f'<div class="nbagent-ask"><b>A question for you</b><div class="nbagent-asked">{shown}</div></div>'
+def questions_html(number: int) -> str:
+    """Return the line above several questions."""
+    return f'<div class="nbagent-ask"><div class="nbagent-asktitle"><b>{number} questions for you</b></div></div>'
+
+
+def question_html(question: QuestionItem, *, together: bool) -> str:
+    """Return a question of the model to the person, as plain text; `together`: with others, below a line that says so."""
+    shown = visible(without_ansi(question.text), _MARK, spaces=False)
+    head = visible(one_line(without_ansi(question.header), 24), _MARK, spaces=False)
+    header = f'<span class="nbagent-chip">{head}</span>' if head else ""
+    many = '<div class="nbagent-size">You can choose more than one.</div>' if question.many else ""
+    title = "" if together else "<b>A question for you</b>"
+    first = f"<div>{title} {header}</div>" if title or header else ""
+    return f'<div class="nbagent-ask">{first}<div class="nbagent-asked">{shown}</div>{many}</div>'
+
+
+def option_html(detail: str) -> str:
+    """Return what stands beside the button of a choice."""
+    return f'<div class="nbagent-detail">{visible(without_ansi(detail), _MARK, spaces=False)}</div>'
+
+
+def previews_html(question: QuestionItem) -> str:
+    """Return the previews of the choices that have one, each in a fold under its choice's name."""
+    folds: list[str] = []
+    for choice, preview in zip(question.choices, question.previews, strict=False):
+        if preview.strip():
+            name = visible(one_line(choice, 60), _MARK)
+            folds.append(f"<details><summary>Preview: {name}</summary>{plain_html(preview, spaces=True)}</details>")
+    return "".join(folds)
 
 
 def rule_html(rule: str, approval: Json) -> str:

@@ -1,8 +1,8 @@
-"""The cards that ask a person: real ipywidgets buttons, ticks and a text area, and what they make of an answer.
+"""The cards that ask a person whether calls may run: real ipywidgets buttons, ticks and a text area, and what they make of an answer.
 
 A card works once. A click that answers comes from the page as one message with what stood in the card (`read`, `press`),
 since what widgets sync may lag behind and come in any order: no tick and no last letter is lost. The buttons' own clicks
-count where no page reads the card. Knows nothing of the run. Read `ApprovalCard`, then `AskedCall`.
+count where no page reads the card. Questions have cards of their own (questioncard.py). Knows nothing of the run. Read `ApprovalCard`, then `AskedCall`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,16 @@ SYNCED = 20_000
 """Characters of a text up to which every key typed in it is sent at once, so that a reload keeps it."""
 
 
+class Wakes(Protocol):
+    """A card, as the view knows it: `done` once it was answered."""
+
+    done: bool
+
+    def wake(self) -> None:
+        """Take clicks from now on."""
+        ...
+
+
 class Host(Protocol):
     """What a card needs of the view that it stands in."""
 
@@ -31,7 +41,7 @@ class Host(Protocol):
         """Return the view's time in seconds."""
         ...
 
-    def arm(self, card: ApprovalCard | QuestionCard) -> float:
+    def arm(self, card: Wakes) -> float:
         """Have `card` wake after a dead time; return the time from which it takes a click."""
         ...
 
@@ -282,58 +292,6 @@ class ApprovalCard:
         self.refresh()
         for call, answered in zip(self.calls, answers, strict=True):
             self._view.answer(call.id, call.hash, answered)
-
-
-class QuestionCard:
-    """The choices and the text box for one question. Works once."""
-
-    def __init__(self, serial: int, question_id: str, text: str, choices: Sequence[str], view: Host) -> None:
-        self.serial, self.done = serial, False
-        self._id, self._view = question_id, view
-        self._words: str | None = None
-        self.choices = [
-            button(asking.label(choice), "nbagent-choice", self._on(lambda c=choice: c)) for choice in choices
-        ]
-        self.words = ipywidgets.Text(placeholder="or write an answer" if choices else "write an answer")
-        self.words.add_class("nbagent-words")
-        self.send = button("Send", "nbagent-send", self._on(self._typed))
-        bar = row(*self.choices, self.words, self.send, name="nbagent-bar")
-        self.widget = ipywidgets.VBox([ipywidgets.HTML(asking.question_html(text)), bar])
-        self.widget.add_class("nbagent-card")
-        self.widget.add_class(f"nbagent-card-{serial}")
-        self._show(alive=False)
-        self._ready = view.arm(self)
-
-    def read(self, content: Json) -> None:
-        """Take the words as the page read them at a click."""
-        words = content.get("words")
-        self._words = words if isinstance(words, str) else None
-
-    def press(self, name: str) -> None:
-        """Send the words, with what was read of them in the same message."""
-        if name == "send":
-            self._reply(self._typed())
-
-    def wake(self) -> None:
-        """Take clicks."""
-        self._show(alive=True)
-
-    def _show(self, *, alive: bool) -> None:
-        for control in (*self.choices, self.send):
-            control.disabled = not alive
-
-    def _typed(self) -> str:
-        return (self.words.value if self._words is None else self._words).strip()
-
-    def _on(self, text: Callable[[], str]) -> Callable[[], None]:
-        return lambda: self._view.post(lambda: self._reply(text()))
-
-    def _reply(self, text: str) -> None:
-        if self.done or not text or self._view.now() < self._ready:
-            return
-        self.done = self.words.disabled = True
-        self._show(alive=False)
-        self._view.reply(self._id, text)
 
 
 def _as_in_a_box(text: str) -> str:

@@ -29,6 +29,7 @@ from nbagent.view.items import (
     SummaryItem,
     TextItem,
     ThinkingItem,
+    is_quiet,
 )
 from nbagent.view.words import running_name, spoken
 
@@ -41,7 +42,7 @@ class ViewModel:
     """All that a surface needs to draw a run. `at` is seconds since the run began, as of the last event.
 
     `stale` is the sentence for the record of an earlier run whose inputs have changed, else ""; `approvals` are the open
-    approvals as JSON (see `ports.Approval`), oldest first; `reply` and `count` number the replies and items seen so far.
+    approvals as JSON (see `ports.Approval`), oldest first; `todos` is the to-do list (`todos_carried`: of an earlier run); `reply` and `count` number the replies and items seen so far.
     """
 
     state: State = State.THINK
@@ -63,6 +64,8 @@ class ViewModel:
     ended: ev.RunEnded | None = None
     stale: str = ""
     hooks: tuple[ev.HookStarted, ...] = ()
+    todos: tuple[Json, ...] = ()
+    todos_carried: bool = False
     reply: int = 0
     count: int = 0
 
@@ -91,7 +94,7 @@ class ViewModel:
         """The call that runs now, the last of several."""
         if self.ended is None:
             for item in reversed(self.items):
-                if isinstance(item, CallItem) and item.status == RUNNING:
+                if isinstance(item, CallItem) and item.status == RUNNING and not is_quiet(item):
                     return item
         return None
 
@@ -105,6 +108,8 @@ def _last_activity(view: ViewModel) -> str:
             return "Thinking"
         case TextItem(done=False, discarded=""):
             return "Writing"
+        case CallItem(status="writing", discarded="", name="todo_write"):
+            return "Writing the to-do list"
         case CallItem(status="writing", discarded="", name=name):
             return f"Writing: {spoken(name, '')[0]}"
         case _:
@@ -142,6 +147,8 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
             return _run_ended(view, event)
         case ev.FoundStale():
             return _add(replace(view, stale=event.text), NoteItem(key=_key(view, "n"), text=event.text, level=STALE))
+        case ev.TodosChanged():
+            return replace(view, todos=event.todos, todos_carried=event.carried)
         case ev.ModeChanged():
             return replace(view, mode=event.mode)
         case ev.ViewCleared():
@@ -355,7 +362,8 @@ def _hook(view: ViewModel, event: ev.HookStarted | ev.HookEnded) -> ViewModel:
 def _question(view: ViewModel, event: ev.QuestionAsked | ev.QuestionAnswered) -> ViewModel:
     if isinstance(event, ev.QuestionAsked):
         item = QuestionItem(key=_key(view, "q"), turn=event.turn, question_id=event.question_id, text=event.text,
-                            choices=event.choices)  # fmt: skip
+                            choices=event.choices, header=event.header, details=event.details, previews=event.previews,
+                            many=event.many, group=event.group, of=event.of)  # fmt: skip
         return replace(_add(view, item), questions=(*view.questions, item))
     still = tuple(q for q in view.questions if q.question_id != event.question_id)
     for item in reversed(view.items):

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from nbagent.core.shown import visible_plain
-from nbagent.view import nested
+from nbagent.view import nested, todos
 from nbagent.view.code import LIVE, Paint, code_html, plain_html
 from nbagent.view.diff import diff_html
 from nbagent.view.items import (
@@ -197,7 +197,8 @@ def _agent(one: Nested) -> str:
     fold = _fold(
         escape(one.agent_id), escape(nested.facts(one)), "".join(_agent_step(item) for item in nested.steps(one))
     )
-    return f'<div class="nbagent-agent"><div class="nbagent-agentline"><b>{name}</b> {now}</div>{fold}</div>'
+    listed = todos.todos_html(one.view.todos, over=one.view.ended is not None, fold=f"{one.agent_id}-todos")
+    return f'<div class="nbagent-agent"><div class="nbagent-agentline"><b>{name}</b> {now}</div>{listed}{fold}</div>'
 
 
 def _agent_step(item: Item) -> str:
@@ -360,7 +361,7 @@ def _question(item: QuestionItem) -> str:
     text = visible(without_ansi(item.text), LIVE.attr("ctl"), spaces=False)
     if item.answer is None:  # a card below asks it
         return "<b>? Question</b> waiting for your answer"
-    answer = _said(item.answer) or "not answered"
+    answer = _said(", ".join(item.answer.splitlines())) or "not answered"
     return f'<b>? Question</b> <span class="nbagent-asked">{text}</span><div class="nbagent-answer">→ {answer}</div>'
 
 

@@ -18,6 +18,9 @@ RUNNING: Final = "running"
 OPEN: Final = frozenset({WRITING, WAITING, ASKING, RUNNING})
 """States of a call that was not answered yet; the others are the values of `Status`."""
 
+_QUIET: Final = frozenset({"todo_write"})
+_UNSEEN: Final = frozenset({WRITING, WAITING, RUNNING, "ok"})
+
 STALE: Final = "stale"
 """Level of the note that an old record is shown; in a static record the banner says it."""
 
@@ -100,6 +103,12 @@ class QuestionItem(Item):
     question_id: str
     text: str
     choices: tuple[str, ...] = ()
+    header: str = ""
+    details: tuple[str, ...] = ()
+    previews: tuple[str, ...] = ()
+    many: bool = False
+    group: str = ""
+    of: int = 1
     answer: str | None = None
 
 
@@ -140,3 +149,8 @@ class EndedItem(Item):
     """The end of the run."""
 
     ended: ev.RunEnded
+
+
+def is_quiet(item: Item) -> bool:
+    """Whether an entry is seen in another way: a call that changed the to-do list is the list itself, if nothing was wrong."""
+    return isinstance(item, CallItem) and item.name in _QUIET and item.status in _UNSEEN and item.answer is None

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nbagent.core import events as ev
-from nbagent.view.items import WRITING, CallItem, EndedItem, Item, Nested, TextItem, ThinkingItem
+from nbagent.view.items import WRITING, CallItem, EndedItem, Item, Nested, TextItem, ThinkingItem, is_quiet
 from nbagent.view.text import count, one_line, tokens
 from nbagent.view.words import cost, in_one
 
@@ -98,6 +98,8 @@ def steps(nested: Nested) -> tuple[Item, ...]:
 
 def _stands(item: Item) -> bool:
     match item:
+        case CallItem() if is_quiet(item):
+            return False
         case TextItem() | ThinkingItem():
             return item.done and bool(item.text.strip()) and not item.discarded
         case CallItem():

@@ -4,7 +4,7 @@ Each item's HTML is sent once; streaming text is only appended to. Knows nothing
 
 Operations: `put` {key, html} creates or replaces an item; `more` {key, html, tail} adds finished blocks and sets the
 open tail; `add` {key, text} appends to the tail; `set` {key, part, text} replaces the text of one part;
-`clear` takes all items away.
+`clear` takes all items away; `todos` {html, text} puts another to-do list in place and says `text` of it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nbagent.core.shown import visible_plain
-from nbagent.view import nested
+from nbagent.view import nested, todos
 from nbagent.view.html import item_html, text_html
-from nbagent.view.items import WRITING, CallItem, Item, TextItem, ThinkingItem
+from nbagent.view.items import WRITING, CallItem, Item, TextItem, ThinkingItem, is_quiet
 from nbagent.view.markdown import MarkdownStream, Step
 from nbagent.view.text import count
 
@@ -30,23 +30,34 @@ class Page:
     def __init__(self) -> None:
         self._shown: dict[str, Item] = {}
         self._streams: dict[str, MarkdownStream] = {}
+        self._todos = ("", "")
 
     def changes(self, view: ViewModel) -> list[Json]:
         """Return the operations that bring a page up to `view`, and take it as shown."""
         operations: list[Json] = []
-        if self._shown and (not view.items or view.items[0].key not in self._shown):  # a view of its own begins
+        items = [item for item in view.items if not is_quiet(item)]
+        if self._shown and (not items or items[0].key not in self._shown):  # a view of its own begins
             operations.append({"op": "clear", "key": ""})
             self._shown, self._streams = {}, {}
-        for item in view.items:
+        for item in items:
             before = self._shown.get(item.key)
             if before is not item:
                 operations += self._change(before, item)
                 self._shown[item.key] = item
+        listed = _todos(view)
+        if listed != self._todos:
+            self._todos = listed
+            operations.append(self._list())
         return operations
 
     def snapshot(self) -> list[Json]:
-        """Return `put` operations of all that is shown."""
-        return [{"op": "put", "key": item.key, "html": self._html(item)} for item in self._shown.values()]
+        """Return `put` operations of all that is shown, and the to-do list."""
+        shown: list[Json] = [{"op": "put", "key": item.key, "html": self._html(item)} for item in self._shown.values()]
+        return [*shown, *([self._list()] if self._todos[0] else [])]
+
+    def _list(self) -> Json:
+        html, said = self._todos
+        return {"op": "todos", "key": "", "html": html, "text": said}
 
     def _html(self, item: Item) -> str:
         if isinstance(item, TextItem) and (stream := self._streams.get(item.key)) is not None:
@@ -94,11 +105,26 @@ class Page:
         return operations
 
 
+def _todos(view: ViewModel) -> tuple[str, str]:
+    """The to-do list, and what is said of it to who does not see it."""
+    over = view.ended is not None
+    html = todos.todos_html(view.todos, carried=view.todos_carried, over=over)
+    if not html or over:
+        return html, ""
+    doing = todos.now(view.todos)
+    return html, todos.heading(view.todos, carried=view.todos_carried) + (f". Now: {doing}" if doing else "")
+
+
 def _lines_only(before: CallItem, item: CallItem) -> bool:
     """Whether nothing of a call has changed but the lines on what its subagents do now."""
     if len(before.agents) != len(item.agents) or replace(before, agents=item.agents, progress=item.progress) != item:
         return False
     return all(
-        old is new or (old.view.ended is new.view.ended and nested.steps(old) == nested.steps(new))
+        old is new
+        or (
+            old.view.ended is new.view.ended
+            and old.view.todos is new.view.todos
+            and nested.steps(old) == nested.steps(new)
+        )
         for old, new in zip(before.agents, item.agents, strict=True)
     )

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from nbagent.core.shown import visible_plain
-from nbagent.view import nested, outline
+from nbagent.view import nested, outline, todos
 from nbagent.view.code import RECORD, code_html, plain_html
 from nbagent.view.diff import diff_html
 from nbagent.view.html import arguments_html, image_alt, line_of, preview_html, texts_and_images
@@ -25,6 +25,7 @@ from nbagent.view.items import (
     SummaryItem,
     TextItem,
     ThinkingItem,
+    is_quiet,
 )
 from nbagent.view.markdown import to_html
 from nbagent.view.record_text import ANSWER_LIMIT, PROMPT_LIMIT, markdown, plain
@@ -82,8 +83,10 @@ def _html(view: ViewModel, banner: str) -> str:
     ending = "<br>".join(code_marked(escape(line)) for line in sentence.split("\n"))
     ending = ending if outline.failed(view) else f"<b>{ending}</b>"
     parts.append(f"<p>{ending}" + (f"<br>{code_marked(escape(next_step))}</p>" if next_step else "</p>"))
+    if view.todos and not view.todos_carried:
+        parts.append(todos.record_html(view.todos))
     foot = f"<p><small>{escape(' · '.join(outline.facts(view)))}{_links(view)}</small></p>"
-    steps = [item for item in view.items if item.key != answer_key]
+    steps = [item for item in view.items if item.key != answer_key and not is_quiet(item)]
     room = TOTAL_LIMIT - sum(len(part) for part in parts) - len(foot) - 1_000
     shown = _steps(steps, room)
     if shown:
@@ -163,7 +166,8 @@ def _step(item: Item, images: list[str]) -> str:
             return f"<p><i>↻ Tried again after {duration(item.wait)}: {_words(one_line(item.why, 300))}</i></p>"
         case QuestionItem():
             asked = f"<p>? {_words(clip(item.text, 1_000))}<br>"
-            return f"{asked}→ {_words(clip(item.answer or 'not answered', 1_000))}</p>"
+            answer = ", ".join((item.answer or "not answered").splitlines())
+            return f"{asked}→ {_words(clip(answer, 1_000))}</p>"
         case _:
             return ""
 
@@ -204,6 +208,7 @@ def _agent(one: Nested) -> str:
     said = f"{one.agent}: {one.title}" if one.title else one.agent
     lines = [f"<p><small>{_words(text)}</small></p>" for text in outline.agent_steps(one)]
     head = _words(one_line(f"{said} · {nested.facts(one)}", 200))
+    lines += [f"<p><small>{_words(text)}</small></p>" for text in todos.record_lines(one.view.todos)]
     return _fold(head, "".join([*lines, f"<p><small>{_words(nested.line(one))}</small></p>"]))
 
 

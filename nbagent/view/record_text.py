@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nbagent.core.diff import unified
 from nbagent.core.shown import visible_plain
-from nbagent.view import outline
+from nbagent.view import outline, todos
 from nbagent.view.html import line_of
 from nbagent.view.text import clip, count, few_lines, one_line, plain_output
 from nbagent.view.words import hint
@@ -54,7 +54,7 @@ def markdown(view: ViewModel, banner: str = "") -> str:
     ending = "  \n".join(f"{bold}{_markdown_sentence(line)}{bold}" for line in sentence.split("\n"))
     parts = [f"**{_markdown_words(few_lines(banner))}**" if banner.strip() else ""]
     parts += [f"> {prompt}" if prompt else "", answer, _markdown_words(outline.checked(view))]
-    parts += [f"{ending} {_markdown_sentence(next_step)}", _calls(view)]
+    parts += [f"{ending} {_markdown_sentence(next_step)}", _todos(view), _calls(view)]
     parts += [f"*{_markdown_words(' · '.join(outline.facts(view)))}*"]
     parts += [_markdown_sentence(_still(view))]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
@@ -63,6 +63,14 @@ def markdown(view: ViewModel, banner: str = "") -> str:
 def _still(view: ViewModel) -> str:
     """What can still be done with the run; "" of a run that never began."""
     return " ".join([UNDO, AGAIN] if outline.did_something(view) else [AGAIN]) if view.run_id else ""
+
+
+def _todos(view: ViewModel) -> str:
+    """The to-do list that this run wrote, as a task list."""
+    if not view.todos or view.todos_carried:
+        return ""
+    tasks = [f"- [{'x' if done else ' '}] {_markdown_words(said)}" for done, said in todos.record_tasks(view.todos)]
+    return "\n".join([f"{_markdown_words(todos.heading(view.todos))}", "", *tasks])
 
 
 def _calls(view: ViewModel) -> str:
@@ -126,6 +134,8 @@ def plain(view: ViewModel, banner: str = "") -> str:
     if len(calls) > PLAIN_STEPS:
         lines.append(f"… {count(len(calls) - PLAIN_STEPS, 'more call')}")
     parts = [few_lines(banner), answer, outline.checked(view), f"{sentence} {next_step}".strip()]
+    if not view.todos_carried:
+        parts.append("\n".join(todos.record_lines(view.todos)))
     parts += ["\n".join(lines), " · ".join(outline.facts(view)), _still(view).replace("`", "")]
     return "\n\n".join(part for part in parts if part)
 

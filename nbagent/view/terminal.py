@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from nbagent.core import events as ev
 from nbagent.core.diff import unified
 from nbagent.core.shown import visible_plain
+from nbagent.view import todos
 from nbagent.view.fold import ViewModel, fold
 from nbagent.view.html import STATUS_WORDS, line_of
-from nbagent.view.items import CallItem
+from nbagent.view.items import CallItem, is_quiet
 from nbagent.view.text import clip, clip_end, count, duration, few_lines, one_line, plain_output
 from nbagent.view.words import answer_words, answered, arguments, facts, hint, in_one, summed_up
 
@@ -40,8 +41,12 @@ class TerminalView:
 
     def show(self, event: ev.Event) -> None:
         """Take one event and write what it says."""
-        self.view = fold(self.view, event)
+        before, self.view = self.view, fold(self.view, event)
         match event:
+            case ev.TodosChanged():
+                self._todos(before, event)
+            case ev.CallStarted() | ev.CallEnded() if self._is_quiet(event.call_id):
+                pass
             case ev.RunStarted():
                 limit = f"up to {count(event.max_turns, 'turn')}"
                 self._line(f"{plain_output(event.model)} · {plain_output(event.mode)} · {limit}", "dim")
@@ -70,9 +75,7 @@ class TerminalView:
             case ev.CallEnded():
                 self._ended_call(event)
             case ev.QuestionAsked():
-                self._line(f"? {plain_output(event.text)}", "bold")
-                for number, choice in enumerate(event.choices, 1):
-                    self._line(f"  {number}. {_said(choice)}")
+                self._question(event, "")
             case ev.AgentReported():
                 self._nested(event)
             case ev.ModeChanged():
@@ -106,9 +109,11 @@ class TerminalView:
             case ev.ApprovalAnswered() if inner.by not in {"", "person"} or inner.words or inner.rule or inner.edited:
                 self._answered(inner)
             case ev.QuestionAsked():
-                self._line(f"? {_said(event.agent)}: {plain_output(inner.text)}", "bold")
-                for number, choice in enumerate(inner.choices, 1):
-                    self._line(f"  {number}. {_said(choice)}")
+                self._question(inner, f"{_said(event.agent)}: ")
+            case ev.TodosChanged():
+                self._todos(self.view, inner, f"{who}: ")
+            case ev.CallEnded(name="todo_write", status=ev.Status.OK):
+                pass
             case ev.CallEnded():
                 icon, word = STATUS_WORDS.get(inner.status, ("?", str(inner.status)))
                 style = "dim" if inner.status in _GOOD else "red"
@@ -120,6 +125,21 @@ class TerminalView:
                 self._line(f"{who}: {few_lines(inner.sentence)}", "dim")
             case _:
                 pass
+
+    def _todos(self, before: ViewModel, event: ev.TodosChanged, who: str = "") -> None:
+        """How far the to-do list is, and of its items those that changed."""
+        if not event.todos:
+            return
+        doing = todos.now(event.todos)
+        said = todos.heading(event.todos, carried=event.carried) + (f" · {doing}" if doing else "")
+        self._line(f"{who}{said}", "cyan")
+        if not who:
+            for line in todos.news(before.todos, event.todos):
+                self._line(f"  {line}")
+
+    def _is_quiet(self, call_id: str) -> bool:
+        last = [item for item in self.view.items if isinstance(item, CallItem) and item.call_id == call_id]
+        return bool(last) and is_quiet(last[-1])
 
     def _stream(self, text: str) -> None:
         self._open = True
@@ -172,6 +192,12 @@ class TerminalView:
         self._preview(shown)
         if said := hint(shown):
             self._line(f"  {visible_plain(said)}", "yellow")
+
+    def _question(self, event: ev.QuestionAsked, who: str) -> None:
+        self._line(f"? {who}{plain_output(event.text)}", "bold")
+        for number, choice in enumerate(event.choices, 1):
+            detail = event.details[number - 1] if number <= len(event.details) else ""
+            self._line(f"  {number}. {_said(choice)}" + (f": {_said(detail)}" if detail else ""))
 
     def _preview(self, preview: Json, limit: int | None = None) -> None:
         """What a call runs or changes, whole or cut to `limit` characters; a diff in colours."""

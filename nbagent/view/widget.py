@@ -20,10 +20,11 @@ from nbagent import esm
 from nbagent.core import events as ev
 from nbagent.core.ports import Answered
 from nbagent.view import asking, html
-from nbagent.view.cards import ApprovalCard, QuestionCard, button, close_tree
+from nbagent.view.cards import ApprovalCard, Wakes, button, close_tree
 from nbagent.view.fold import ViewModel, coalesce, fold_all
 from nbagent.view.items import QuestionItem
 from nbagent.view.patches import Page
+from nbagent.view.questioncard import QuestionCard
 from nbagent.view.text import escape
 from nbagent.view.words import running_name
 
@@ -41,7 +42,7 @@ DEAD_TIME = 0.4
 """Seconds for which a new card takes no click: the second half of a double click is not an answer to it."""
 
 _AT_ONCE = (ev.RunStarted, ev.ReplyEnded, ev.ReplyDiscarded, ev.ApprovalAsked, ev.ApprovalAnswered, ev.CallStarted,
-            ev.CallEnded, ev.ModeChanged, ev.QuestionAsked, ev.QuestionAnswered, ev.RetryScheduled, ev.Noted, ev.RunEnded)  # fmt: skip
+            ev.CallEnded, ev.ModeChanged, ev.QuestionAsked, ev.QuestionAnswered, ev.TodosChanged, ev.RetryScheduled, ev.Noted, ev.RunEnded)  # fmt: skip
 
 
 class Timeline(anywidget.AnyWidget):
@@ -203,13 +204,13 @@ class AgentView:
                 close_tree(card.widget)
         self._show_foot()
 
-    def _wanted(self) -> dict[str, list[Json] | QuestionItem]:
+    def _wanted(self) -> dict[str, list[Json] | list[QuestionItem]]:
         """Return what there must be a card for, by a key.
 
         Approvals of one group come in one card, once all are there. A card that was answered stays until none of its
         calls is open, and there is no other for them meanwhile; if the run drops one of a card, it is asked anew.
         """
-        wanted: dict[str, list[Json] | QuestionItem] = {}
+        wanted: dict[str, list[Json]] = {}
         opened = {(str(a.get("call_id")), str(a.get("hash"))): a for a in self.view.approvals}
         for key, card in self._cards.items():
             if isinstance(card, ApprovalCard) and card.done and not card.ids.isdisjoint(opened):
@@ -222,13 +223,22 @@ class AgentView:
                 continue
             self._asked.add(group)
             wanted["a:" + ":".join(f"{call_id}:{shown}" for call_id, shown in members)] = list(members.values())
-        return wanted | {f"q:{question.key}": question for question in self.view.questions}
+        return {**wanted, **self._wanted_questions()}
 
-    def _new_card(self, about: list[Json] | QuestionItem) -> ApprovalCard | QuestionCard:
+    def _wanted_questions(self) -> dict[str, list[QuestionItem]]:
+        """Return the open questions by card. Those of one group come in one, once all are there."""
+        wanted: dict[str, list[QuestionItem]] = {}
+        for question in self.view.questions:
+            key = f"q:{question.group or question.key}"
+            wanted[key] = [*wanted.get(key, []), question]
+        return {key: found for key, found in wanted.items() if key in self._cards or len(found) == found[0].of}
+
+    def _new_card(self, about: list[Json] | list[QuestionItem]) -> ApprovalCard | QuestionCard:
         self._serial += 1
-        if isinstance(about, QuestionItem):
-            return QuestionCard(self._serial, about.question_id, about.text, about.choices, self)
-        return ApprovalCard(self._serial, about, self)
+        questions = [one for one in about if isinstance(one, QuestionItem)]
+        if questions:
+            return QuestionCard(self._serial, questions, self)
+        return ApprovalCard(self._serial, [one for one in about if not isinstance(one, QuestionItem)], self)
 
     def _show_foot(self) -> None:
         if self.view.ended is not None and self._foot.children:
@@ -245,7 +255,7 @@ class AgentView:
         """Return the view's time in seconds."""
         return self._clock()
 
-    def arm(self, card: ApprovalCard | QuestionCard) -> float:
+    def arm(self, card: Wakes) -> float:
         """Have `card` wake after `DEAD_TIME`; return the time from which it takes a click."""
         ready = self._clock() + DEAD_TIME  # before the timer: a button that shows itself as alive takes a click
         self._loop.call_later(DEAD_TIME, lambda: None if self._closed or card.done else card.wake())

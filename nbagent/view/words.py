@@ -31,7 +31,7 @@ DEFAULTS: Mapping[str, object] = {
 """Arguments that say nothing where they are what they are without being given; tests compare them with the tools."""
 
 LOOKS = frozenset({"list_variables", "inspect_variable", "read_notebook", "read_cell", "read_file", "glob", "grep", "ask_user",
-                   "read_result"})  # fmt: skip
+                   "read_result", "todo_write"})  # fmt: skip
 """Tools that only look: what they did is nothing that could be taken back."""
 
 _CELL = re.compile(r"In\[\d+\]")

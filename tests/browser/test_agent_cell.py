@@ -128,7 +128,9 @@ async def test_a_click_on_the_card_of_an_old_call_does_nothing_nor_does_a_script
     )
     await desk.view(agent).get_by_label("What to do instead", exact=True).fill("not now")
     await desk.view(agent).evaluate(BY_SCRIPT)
-    desk.server.push(calls("ask_user", question="Which one?", choices=["red", "blue"]))
+    desk.server.push(
+        calls("ask_user", questions=[{"question": "Which one?", "options": [{"label": c} for c in ["red", "blue"]]}])
+    )
     await notebook.click(agent, "Deny")
     await expect(notebook.button(agent, "red")).to_be_enabled()
     assert "not now" in desk.results(2)
@@ -158,9 +160,13 @@ async def test_output_of_the_agents_cell_is_seen_while_it_runs(desk: Desk) -> No
 
 async def test_a_question_of_the_model_is_answered_by_a_choice_or_by_words(desk: Desk) -> None:
     notebook = desk.notebook
-    agent = await desk.ask(calls("ask_user", question="Which one?", choices=["Adelie", "Gentoo"]))
+    agent = await desk.ask(
+        calls(
+            "ask_user", questions=[{"question": "Which one?", "options": [{"label": c} for c in ["Adelie", "Gentoo"]]}]
+        )
+    )
     await notebook.see(agent, "Which one?")
-    desk.server.push(calls("ask_user", question="And which colour?"))
+    desk.server.push(calls("ask_user", questions=[{"question": "And which colour?"}]))
     await notebook.click(agent, "Gentoo")
     await notebook.see(agent, "And which colour?")
     desk.server.push(say("Good."))

@@ -42,7 +42,9 @@ def record(cell):
 async def test_plain_nbclient_without_our_page_ends_with_the_denial_in_the_record(tmp_path, server):
     """No page answers: calls that would ask are denied with words, the model goes on, and nothing waits."""
     server.push(
-        calls("run_python", code="open('made', 'w')"), calls("ask_user", question="Which?"), "I was not allowed to."
+        calls("run_python", code="open('made', 'w')"),
+        calls("ask_user", questions=[{"question": "Which?"}]),
+        "I was not allowed to.",
     )
     nb = notebook("%%agent\ngo", "print('after', _.stop_reason)")
     await NotebookClient(nb, timeout=60, resources={"metadata": {"path": str(tmp_path)}}).async_execute(

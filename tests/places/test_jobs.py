@@ -106,7 +106,7 @@ def test_papermill_and_nbconvert_finish_and_the_policy_decides(tmp_path, by):
         _, options = job(tmp_path, server, "%%agent\ngo", "print('after', _.stop_reason)", NBAGENT_ALLOW="run_python")
         server.push(
             Reply([call("run_python", code="print(6 * 7)"), call("add_cell", source="made = 1")]),
-            calls("ask_user", question="Which?"),
+            calls("ask_user", questions=[{"question": "Which?"}]),
             "It is 42; I could not add the cell.",
         )
         done = subprocess.run([sys.executable, *COMMANDS[by]], check=False, **options)

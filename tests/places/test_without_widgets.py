@@ -29,7 +29,10 @@ async def test_a_person_reads_text_and_types_their_answers_and_nothing_looks_ali
                 calls("run_python", code="print(x + 2)"),
                 calls("run_python", code="print(x + 3)"),
                 calls("run_python", code="print(x + 4)"),
-                calls("ask_user", question="Which?", choices=["the first", "the second"]),
+                calls(
+                    "ask_user",
+                    questions=[{"question": "Which?", "options": [{"label": c} for c in ["the first", "the second"]]}],
+                ),
                 "It is **42**.",
             )
             cell = await console.cell("%%agent\ngo")

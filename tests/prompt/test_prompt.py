@@ -32,6 +32,7 @@ TOOLS = [
     "task",
     "enter_plan",
     "exit_plan",
+    "todo_write",
     "ask_user",
     "read_result",
 ]

@@ -17,14 +17,16 @@ from nbagent.core.events import Reason, State, Status
 from nbagent.core.messages import Usage, text_block
 from nbagent.core.ports import Approval, Preview
 from nbagent.core.shown import is_hidden
-from nbagent.view.asking import group_html, hidden_note, question_html, rule_html
+from nbagent.view.asking import group_html, hidden_note, option_html, previews_html, question_html, rule_html
 from nbagent.view.code import LIVE, RECORD, code_html
 from nbagent.view.diff import diff_html
 from nbagent.view.fold import fold_all
 from nbagent.view.html import image_uri, item_html
+from nbagent.view.items import QuestionItem
 from nbagent.view.markdown import MarkdownStream, to_html
 from nbagent.view.record import record
 from nbagent.view.text import visible, without_ansi
+from nbagent.view.todos import record_html, todos_html
 from tests.view.events_fixture import card_html
 
 PAYLOADS = [
@@ -39,7 +41,7 @@ PAYLOADS = [
 TAGS = {"div", "span", "p", "b", "i", "em", "strong", "s", "code", "pre", "a", "details", "summary", "ul", "ol", "li", "table",
         "thead", "tbody", "tr", "th", "td", "h3", "h4", "h5", "h6", "blockquote", "hr", "br", "small", "img"}  # fmt: skip
 ATTRIBUTES = {"class", "style", "title", "href", "target", "rel", "data-key", "data-part", "data-fold", "data-status",
-              "data-reason", "data-level", "open", "dir", "aria-hidden", "role", "src", "alt", "tabindex", "start"}  # fmt: skip
+              "data-reason", "data-level", "open", "dir", "aria-hidden", "aria-label", "aria-current", "role", "src", "alt", "tabindex", "start"}  # fmt: skip
 
 
 class Checker(HTMLParser):
@@ -133,7 +135,21 @@ def test_no_payload_becomes_anything_but_text(payload):
             (payload,),
         )
         checked(card_html(approval.to_json()) + group_html([approval.to_json()] * 2))
-    checked(question_html(payload) + rule_html(payload, {"offers": [payload]}) + hidden_note(payload))
+    asked = QuestionItem(
+        key="q1",
+        question_id="q",
+        text=payload,
+        header=payload,
+        choices=(payload,),
+        details=(payload,),
+        previews=(payload,),
+        many=True,
+    )
+    checked(question_html(asked, together=False) + option_html(payload) + previews_html(asked))
+    checked(rule_html(payload, {"offers": [payload]}) + hidden_note(payload))
+    for status in (payload, "in_progress"):
+        todos = [{"content": payload, "status": status, "activeForm": payload}]
+        checked(todos_html(todos, fold=payload) + record_html(todos))
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)

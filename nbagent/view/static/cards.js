@@ -13,6 +13,69 @@ const INDENT = "    ";
 const AREA = ".nbagent-area textarea";
 export const TICK = ".nbagent-tick input";
 export const WORDS = ".nbagent-words input";
+export const QUESTION = ".nbagent-askedquestion";
+const PICK = ".nbagent-pick";
+
+/** What was written in the box for words of an element, null if it has none. @param {Element | null} element */
+function written(element) {
+  const box = element?.querySelector(WORDS);
+  return box instanceof HTMLInputElement ? box.value : null;
+}
+
+/**
+ * What stands in the questions of a card: of each what is written (the box of a single one is in the bar), and its switches.
+ * @param {Element} card
+ */
+function answers(card) {
+  const asked = [...card.querySelectorAll(QUESTION)];
+  return asked.map((question) => ({
+    words: written(asked.length > 1 ? question : card),
+    picks: [...question.querySelectorAll(PICK)].map((pick) => pick.classList.contains("mod-active")),
+  }));
+}
+
+/**
+ * Let go of the other choice where a question has one answer and this switch is about to be turned on.
+ * @param {Element} pick
+ * @param {(control: HTMLElement) => void} click
+ */
+export function oneOf(pick, click) {
+  if (pick.classList.contains("mod-active")) return;
+  for (const other of pick.closest(".nbagent-one")?.querySelectorAll(`${PICK}.mod-active`) ?? []) {
+    if (other instanceof HTMLElement && other !== pick) click(other);
+  }
+}
+
+/**
+ * A number is the choice with that number: of the question that has the focus, else of the first without an answer.
+ * @param {KeyboardEvent} event
+ * @param {Element} target
+ * @param {(control: HTMLElement) => void} click
+ */
+export function chooseByNumber(event, target, click) {
+  const card = target.closest(".nbagent-asking");
+  if (!card || !/^[1-9]$/.test(event.key) || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return false;
+  const questions = [...card.querySelectorAll(QUESTION)];
+  const open = questions.find((each) => !each.querySelector(`${PICK}.mod-active`) && written(each) === "");
+  const question = target.closest(QUESTION) ?? open ?? questions[0];
+  const found = (questions.length > 1 ? question : card)?.querySelectorAll(`.nbagent-choice, ${PICK}`)[Number(event.key) - 1];
+  if (!(found instanceof HTMLElement)) return false;
+  click(found);
+  event.preventDefault();
+  return true;
+}
+
+/**
+ * Enter in a box of one of several questions goes on to the next, and from the last to Send.
+ * @param {Element} words
+ */
+export function nextQuestion(words) {
+  const card = words.closest(".nbagent-card");
+  const questions = [...(card?.querySelectorAll(QUESTION) ?? [])];
+  const next = questions[questions.findIndex((each) => each.contains(words)) + 1];
+  const found = (next ?? card)?.querySelector(next ? `button, ${WORDS}` : ".nbagent-send");
+  if (found instanceof HTMLElement) found.focus();
+}
 
 /**
  * Tell the kernel what stands in the card around `target`: the words, and of each call whether it is ticked and the text
@@ -32,6 +95,7 @@ export function readCard(model, target, press) {
     card: Number(serial),
     press,
     words: words instanceof HTMLInputElement ? words.value : null,
+    answers: answers(card),
     ticks: calls.map((call) => {
       const tick = call.querySelector(TICK);
       return tick instanceof HTMLInputElement ? tick.checked : null;
@@ -87,6 +151,16 @@ function watchPreview(box) {
 export function dressCards(root, focus) {
   for (const input of root.querySelectorAll(`${WORDS}:not([aria-label])`)) {
     input.setAttribute("aria-label", input.closest(".nbagent-approving") ? "What to do instead" : "Your answer");
+  }
+  for (const pick of root.querySelectorAll(PICK)) {
+    const pressed = `${pick.classList.contains("mod-active")}`;
+    if (pick.getAttribute("aria-pressed") !== pressed) pick.setAttribute("aria-pressed", pressed);
+  }
+  for (const question of root.querySelectorAll(`${QUESTION}:not([role])`)) {
+    const asked = question.querySelector(".nbagent-asked");
+    if (!asked) continue; // its children are not there yet
+    question.setAttribute("role", "group");
+    question.setAttribute("aria-label", asked.textContent ?? "");
   }
   for (const box of root.querySelectorAll(".nbagent-preview:not([data-watched])")) {
     if (!(box instanceof HTMLElement)) continue;

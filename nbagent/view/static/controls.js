@@ -4,13 +4,17 @@
  *
  * @import { Model } from "./view.js"
  */
-import { TICK, WORDS, dressCards, keyInArea, readCard } from "./cards.js";
+import { QUESTION, TICK, WORDS, chooseByNumber, dressCards, keyInArea, nextQuestion, oneOf, readCard } from "./cards.js";
 
 const ANSWERS = ["approve", "deny", "send"];
 
 /** The name of the button around `target` that answers with what stands in its card, "" if there is none. @param {Element | null} target */
 function pressed(target) {
   const button = target?.closest("button");
+  if (button?.classList.contains("nbagent-choice")) {
+    const place = [...(button.closest(".nbagent-card")?.querySelectorAll(".nbagent-choice") ?? [])].indexOf(button);
+    return `choice:${place}`;
+  }
   return ANSWERS.find((name) => button?.classList.contains(`nbagent-${name}`)) ?? "";
 }
 
@@ -69,13 +73,26 @@ function onCardKey(event, click) {
   if (!target || !card || event.isComposing || keyInArea(event, target)) return;
   const bar = target.closest(".nbagent-bar");
   const tick = target.matches(TICK);
-  if (!bar && !tick) return;
+  const question = target.closest(QUESTION);
   const words = card.querySelector(WORDS);
+  if (!target.matches(WORDS) && chooseByNumber(event, target, click)) return;
+  if (question && event.key === "Enter" && target.matches(WORDS)) {
+    if (!event.repeat) nextQuestion(target);
+    event.preventDefault();
+    return;
+  }
+  if (question && event.key === "Escape" && !target.matches(WORDS)) {
+    const own = question.querySelector(WORDS) ?? words;
+    if (own instanceof HTMLInputElement) own.focus();
+    event.preventDefault();
+    return;
+  }
+  if (!bar && !tick) return;
   if (event.key === "Escape" && target !== words && words instanceof HTMLInputElement) {
     words.focus();
     event.preventDefault();
   } else if (event.key === "Enter" && (target === bar || tick)) {
-    press(event, target, ".nbagent-approve", click);
+    press(event, target, ".nbagent-approve, .nbagent-form .nbagent-send", click);
   } else if (event.key === "Enter" && target === words) {
     const typed = words instanceof HTMLInputElement && words.value.trim() !== "";
     press(event, target, typed ? ".nbagent-deny, .nbagent-send" : "", click);
@@ -102,7 +119,7 @@ export function controls(root, home, model, clicked, click, stopped) {
       bar.setAttribute("role", "group");
       bar.setAttribute("aria-label", approval
         ? "Approve or deny the call. Enter approves, Escape goes to the box for what to do instead."
-        : "Answer the question");
+        : "Answer the question: a number chooses, Escape goes to the box for words.");
       if (inside && free) bar.focus({ preventScroll: true });
     }
     if (!inside || document.activeElement !== document.body) return; // else the button that had the focus is gone
@@ -120,6 +137,8 @@ export function controls(root, home, model, clicked, click, stopped) {
       event.stopImmediatePropagation(); // the button must not say it too, in a message of its own
       return;
     }
+    const pick = target?.closest(".nbagent-pick");
+    if (pick) oneOf(pick, click);
     if (target?.closest(".nbagent-keep")) readCard(model, target, "");
     const title = target?.closest(".nbagent-tickrow .nbagent-asktitle");
     const tick = title?.closest(".nbagent-tickrow")?.querySelector(TICK);
@@ -140,7 +159,7 @@ export function controls(root, home, model, clicked, click, stopped) {
     if (changes.some((change) => change.type === "attributes")) requestAnimationFrame(decorate);
   });
   const asks = root.querySelector(".nbagent-asks");
-  if (asks) observer.observe(asks, { childList: true, subtree: true, attributeFilter: ["disabled"] });
+  if (asks) observer.observe(asks, { childList: true, subtree: true, attributeFilter: ["disabled", "class"] });
   const { signal } = stopped;
   root.setAttribute("data-lm-suppress-shortcuts", "true");
   root.addEventListener("click", onClick, { capture: true, signal });

@@ -4,13 +4,14 @@
  *
  * @import { Message, Model, Operation } from "./view.js"
  */
+import { make } from "./dom.js";
 
 const SNAPSHOT_WAITS = [1500, 4000, 10000]; // ms: a request may be lost, or wait behind synchronous code
 
 /**
  * Carry over which folds the person has opened or closed.
  * @param {Element} before
- * @param {Element} after
+ * @param {ParentNode} after
  */
 function keepFolds(before, after) {
   for (const fold of before.querySelectorAll("details[data-touched]")) {
@@ -24,12 +25,31 @@ function keepFolds(before, after) {
 }
 
 /**
- * The list of items: patched in place, streaming text only ever appended to.
+ * The list of items: patched in place, streaming text only ever appended to; below it the to-do list, of which there is one.
  * @param {HTMLElement} list
+ * @param {HTMLElement} todos
  */
-export function timeline(list) {
+export function timeline(list, todos) {
   /** @type {Map<string, Element>} */
   const items = new Map();
+  const box = make("div", "nbagent-todobox", todos);
+  const told = make("div", "nbagent-sr", todos);
+  told.setAttribute("aria-live", "polite");
+  /** @param {string} html @param {string} text what is said of it to who does not see it */
+  const todo = (html, text) => {
+    const fresh = parse(html);
+    const top = box.querySelector("ol")?.scrollTop ?? 0;
+    keepFolds(box, fresh);
+    box.replaceChildren(fresh);
+    if (told.textContent !== text) told.textContent = text;
+    const steps = box.querySelector("ol");
+    const now = steps?.querySelector("[aria-current]");
+    if (!(steps instanceof HTMLElement)) return;
+    steps.scrollTop = top;
+    if (!(now instanceof HTMLElement)) return; // of a list that is too long to be seen whole, what is done now is seen
+    const below = now.offsetTop + now.offsetHeight - steps.offsetTop - steps.clientHeight;
+    if (below > steps.scrollTop) steps.scrollTop = below;
+  };
   /** @param {string} html */
   const parse = (html) => {
     const template = document.createElement("template");
@@ -59,10 +79,15 @@ export function timeline(list) {
     } else if (op === "set") {
       const target = part(item, operation.part ?? "");
       if (target) target.textContent = text;
-    } else if (op === "clear") clear();
+    } else if (op === "todos") todo(html, text);
+    else if (op === "clear") clear();
   };
   const clear = () => void (items.clear(), list.replaceChildren());
-  return { apply, clear };
+  const empty = () => {
+    clear();
+    todo("", "");
+  };
+  return { apply, empty };
 }
 
 /**
@@ -107,7 +132,7 @@ export function stream(model, lines, sync) {
         tries = 0;
         seq = message.seq ?? 0;
         queue = [];
-        lines.clear();
+        lines.empty();
         message.ops?.forEach(lines.apply);
         if (typeof message.elapsed === "number") sync(message.elapsed);
       } else if (message.op === "patch") {

@@ -30,7 +30,7 @@ export default {
     box.setAttribute("aria-label", "Agent run");
     box.setAttribute("data-lm-suppress-shortcuts", "true");
     const head = header(box);
-    const lines = timeline(make("div", "nbagent-items", box));
+    const lines = timeline(make("div", "nbagent-items", box), make("div", "nbagent-todoplace", box));
     const interrupts = interrupter(model);
     const waiting = patience(model, box, head.now, interrupts.spare);
     const feed = stream(model, lines, (seconds) => {
