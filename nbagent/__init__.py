@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from nbagent.app.answer import Answer
+    from nbagent.app.extension import Extension
     from nbagent.app.hooks import hook, unhook
     from nbagent.core.agents import AgentSpec
     from nbagent.core.tools import Kind, Result, Tool, tool
@@ -39,15 +40,12 @@ def __dir__() -> list[str]:
 def register(tool: Registered) -> Registered:
     """Offer a tool to the agent in this kernel, from the next session on, or a kind of subagent, from the next run on.
 
-    One of the same name is replaced. Raises `ConfigError` where nbagent is not loaded. Returns what it was given, so that
-    it can be used as a decorator.
+    One of the same name is replaced. Raises `ConfigError` where nbagent is not loaded, and while an agent runs: its own
+    code must not make itself tools. Returns what it was given, so that it can be used as a decorator.
     """
-    from IPython.core.getipython import get_ipython
-
-    from nbagent.app.extension import current
     from nbagent.core.agents import AgentSpec
 
-    extension = current(get_ipython())
+    extension = _at_rest()
     if isinstance(tool, AgentSpec):
         extension.agents[tool.name] = tool
         return tool
@@ -58,13 +56,24 @@ def register(tool: Registered) -> Registered:
 def mcp_server(name: str, server: Any) -> None:
     """Offer the tools of an MCP server made in this kernel (an `MCPServer` of the package `mcp`), from the next session on.
 
-    Raises `ConfigError` where nbagent is not loaded.
+    Raises `ConfigError` where nbagent is not loaded, and while an agent runs.
     """
+    _at_rest().mcp.hand_over(name, server)
+
+
+def _at_rest() -> Extension:
+    """Return the extension of this kernel; raise `ConfigError` while an agent runs: what runs then is its code."""
     from IPython.core.getipython import get_ipython
 
     from nbagent.app.extension import current
+    from nbagent.core.errors import ConfigError
 
-    current(get_ipython()).mcp.hand_over(name, server)
+    extension = current(get_ipython())
+    if extension.stop is not None:
+        raise ConfigError(
+            "Tools, servers and kinds of subagents can't be made while an agent runs. Run that cell yourself, afterwards."
+        )
+    return extension
 
 
 def load_ipython_extension(shell: Any) -> None:

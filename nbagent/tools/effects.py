@@ -18,6 +18,7 @@ from nbagent.tools.foresee import LONGEST, Foresight, look_at, told
 from nbagent.tools.signs import (
     ANSWER_MAGIC,
     ANSWER_NAMES,
+    ANSWER_SETTINGS,
     ANSWER_TEXT,
     ANSWERS,
     ANY_OWNER,
@@ -37,6 +38,7 @@ from nbagent.tools.signs import (
     READER,
     ROUGH,
     RUNS_MAGIC,
+    SETTING_MAGICS,
     SHELL,
     SHELL_KILL,
     SHELL_MAGICS,
@@ -166,7 +168,7 @@ class _Look:
             return {SHELL, *of_command(f"{name} {rest}")}
         if name in UNSEEN_MAGICS:
             return {UNSEEN, NETWORK} if URL.search(rest) else {UNSEEN}
-        if name == "agent":
+        if name == "agent" or (name in SETTING_MAGICS and ANSWER_SETTINGS.match(rest)):
             return {ANSWERS}
         if name == "pastebin":
             return {NETWORK}
@@ -228,6 +230,8 @@ def _answers(node: ast.AST, names: Dotted) -> bool:
         return ANSWER_NAMES.fullmatch(node.attr) is not None
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and ANSWER_NAMES.fullmatch(node.value) is not None
+    if isinstance(node, ast.keyword):  # environ.update(NBAGENT_MODE="…")
+        return node.arg is not None and ANSWER_NAMES.fullmatch(node.arg) is not None
     if not isinstance(node, ast.Call) or not node.args:
         return False
     called = node.func.attr if isinstance(node.func, ast.Attribute) else names.of(node.func).rpartition(".")[2]

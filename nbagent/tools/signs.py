@@ -40,7 +40,11 @@ EXIT_TEXT = re.compile(
 
 # ── what could answer in the person's place: nbagent's magics and state, a button's handlers, messages to the kernel ──
 
-ANSWER_NAMES = re.compile(r"_nbagent_extension|_click|_?handle_(?:\w+_)?msg|comm_msg|comm_manager|magics_manager")
+ANSWER_NAMES = re.compile(
+    r"_nbagent_extension|_click|_?handle_(?:\w+_)?msg|comm_msg|comm_manager|magics_manager|NBAGENT_[A-Z_]+|CLAUDE_CONFIG_DIR"
+)
+ANSWER_SETTINGS = re.compile(r"\s*(?:NbAgent\b|NBAGENT_|CLAUDE_CONFIG_DIR\b)")
+SETTING_MAGICS = frozenset({"env", "set_env", "config"})
 ANSWER_MAGIC = re.compile(r"%{0,2}agent\b")
 RUNS_MAGIC = frozenset(
     {"run_line_magic", "run_cell_magic", "magic", "find_magic", "find_line_magic", "find_cell_magic"}
@@ -54,6 +58,7 @@ ANSWER_TEXT = re.compile(
 MODULES: dict[str, str] = {
     **dict.fromkeys(("subprocess", "pty", "pexpect", "plumbum", "asyncio.subprocess"), SHELL),
     **dict.fromkeys(("send2trash",), DELETES),
+    **dict.fromkeys(("nbagent.config", "nbagent.extend", "nbagent.core.policy", "nbagent.core.run"), ANSWERS),
     **dict.fromkeys(("nbagent.app", "nbagent.jupyter", "comm", "ipykernel.comm", "jupyter_client"), ANSWERS),
     **dict.fromkeys(("pip", "ensurepip", "micropip", "piplite", "conda.cli"), INSTALLS),
     **dict.fromkeys(("runpy", "code"), UNSEEN),

@@ -11,7 +11,9 @@ SCRIPT = r"""
 from nbagent.models.scripted import call, say
 asks = [[say("I look."), call("run_python", code="print(6 * 7)"), call("shell", command="rm -rf nothing")], "done", "again"]
 makes = [[call("run_python", code="import nbagent\nnbagent.unhook(deny)")],
-         [call("run_python", code="import nbagent\nnbagent.hook('PreToolUse')(len)")], "done", "again"]
+         [call("run_python", code="import nbagent\nnbagent.hook('PreToolUse')(len)")],
+         [call("run_python", code="import nbagent\nnbagent.register(nbagent.AgentSpec('x', 'y'))")],
+         [call("run_python", code="import nbagent\nnbagent.mcp_server('m', None)")], "done", "again"]
 """
 CELLS = r"""
 import sys
@@ -61,5 +63,6 @@ def test_a_run_asks_the_hooks_of_cells_and_the_agent_s_code_makes_and_removes_no
     assert "The hook once_more (Stop) has the agent go on: not yet" in first
     assert "again" in first
     assert second.count("ConfigError: Hooks can't be made or taken away while an agent runs.") == 2
+    assert second.count("ConfigError: Tools, servers and kinds of subagents can't be made while an agent runs.") == 2
     listed = [line for line in second.splitlines() if "[python]" in line]
     assert [line.removeprefix("Out[0]: ").split()[0] for line in listed] == ["PreToolUse", "PreToolUse", "Stop"]
