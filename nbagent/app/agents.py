@@ -74,6 +74,11 @@ class Errand:
 
         return ScriptedModel([sent, answer], name=self.agent)
 
+    def heard(self, words: str, text: str) -> str:
+        """Return what the conversation is told of it with the next prompt."""
+        said = clip(text, _TOLD)
+        return f"The person ran `%agent explore {clean(words)}`. An {self.agent} subagent answered:\n{said}"
+
 
 class Team:
     """The subagents and the plan mode of one run. Its `tools` are there first; `join` gives them what they work with.
@@ -264,9 +269,7 @@ async def explore(extension: Extension, rest: str) -> str:
     thoroughness, words = task.asked_for(rest.strip())
     if not words.strip():
         raise ConfigError(ASK_WHAT)
-    answer = await run_agent_cell(extension, words, "", errand=Errand("Explore", thoroughness))
-    said = clip(answer.text, _TOLD)
-    extension.errands.append(f"The person ran `%agent explore {clean(rest)}`. An Explore subagent answered:\n{said}")
+    await run_agent_cell(extension, words, "", errand=Errand("Explore", thoroughness))
     return ""
 
 

@@ -15,6 +15,7 @@ from nbagent.app.checkpointing import Checkpointing
 from nbagent.app.consent import before_run
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
+from nbagent.app.files import RunFiles
 from nbagent.app.goingon import conversation_of, path_of
 from nbagent.app.keptrun import KeptRun
 from nbagent.app.mcp import news_of_run, tools_of_run
@@ -22,6 +23,7 @@ from nbagent.app.model import open_named, run_model
 from nbagent.app.place import Place
 from nbagent.app.restarts import gone_with
 from nbagent.app.runtools import MakeTools, tools_of
+from nbagent.app.skills import ForkedSkill
 from nbagent.app.starts import Ground
 from nbagent.app.ways import narrowed
 from nbagent.config import Settings
@@ -51,6 +53,7 @@ class Assembly:
     notebook: Notebook | None
     foreign: Sequence[Tool]
     team: Team
+    files: RunFiles
     make: MakeTools
     conversation: Conversation
     errand: Errand | None
@@ -84,12 +87,15 @@ class Assembly:
             resumed=resumed,
             named=lambda name: open_named(self.settings, name),
         )
-        return self.team.join(agent, gate, conversation, lambda: self._tools(ledger, ResultStore(), Seen()).values())
+        self.files.join(gate, conversation, agent.model)
+        return self.team.join(
+            agent, gate, conversation, lambda: self._tools(ledger, ResultStore(), Seen(), child=True).values()
+        )
 
     async def opening(self, prompt: str, said: Sequence[str]) -> list[Block]:
         """Return the message that the run begins with; `said` is what the person said of refused calls."""
         extension, conversation, place = self.extension, self.conversation, self.place
-        news = [*said]
+        news = [*(await self.files.news(conversation) if self.errand is None else ()), *said]
         if not conversation.told_restart:
             conversation.told_restart = True
             earlier = conversation.session.transcript if conversation.elsewhere else ()
@@ -102,13 +108,16 @@ class Assembly:
             news += self.team.news(conversation)
             news += filter(None, [todos.told(conversation.session, place)])
         blocks = await conversation.opening(prompt, place.notebook, self.settings.mode, news)
+        if self.errand is None and (called := await self.files.called(prompt)) is not None:
+            blocks = [*blocks[:-1], *called]
         return [*blocks, *await extension.mcp.attached(prompt)]
 
-    def _tools(self, ledger: Ledger, results: ResultStore, seen: Seen) -> Toolset:
+    def _tools(self, ledger: Ledger, results: ResultStore, seen: Seen, *, child: bool = False) -> Toolset:
         """The tools of a run or of one subagent: what they read and change is taken down, long results are cut."""
         own = [*self.extension.tools, *self.foreign]
         made = self.kept.tools(self.make(results, seen, ledger, self.noted.kernel), own)
-        return Toolset(capped(tool, results) for tool in self.noted.tools(made, own))
+        cut = [capped(tool, results) for tool in self.noted.tools(made, own)]
+        return Toolset(self.files.watching(cut, child=child))
 
 
 async def assemble(
@@ -126,7 +135,9 @@ async def assemble(
     foreign = await tools_of_run(extension, place, new=ground.new)
     team = Team(extension, settings, place, stands_in=errand is not None)
     timeout = None if place.patient else settings.cell_timeout
-    make = narrowed(tools_of(extension, watched, timeout, [*foreign, *team.tools]), ground.ways.tools)
+    by_person = errand.skill if isinstance(errand, ForkedSkill) else ""
+    files = RunFiles(extension, place, team.fork, reads=kept.reads, by_person=by_person)
+    make = narrowed(tools_of(extension, watched, timeout, [*foreign, *team.tools, *files.tools]), ground.ways.tools)
     if errand is None:
         conversation = await conversation_of(extension, settings, make, place, ground)
     else:  # beside the notebook's own, for this run only
@@ -142,6 +153,7 @@ async def assemble(
         watched,
         foreign,
         team,
+        files,
         make,
         conversation,
         errand=errand,

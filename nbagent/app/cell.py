@@ -20,6 +20,7 @@ from nbagent.app.model import fallback_of
 from nbagent.app.options import NO_SETTINGS, parse
 from nbagent.app.place import Place, Reins, find_place
 from nbagent.app.replay import RunKey, offer, why_failed
+from nbagent.app.skills import forked, with_its_model
 from nbagent.app.starts import Ground, ground_of
 from nbagent.app.trusting import asked
 from nbagent.app.undo_commands import show_desk
@@ -117,15 +118,17 @@ def _request(extension: Extension, line: str, body: str, compose: Compose | None
     if extension.undo.lock.locked():
         raise ConfigError(TAKING_BACK)
     extension.wanted_again(options)
-    settings = _settings(extension, options)
+    errand = errand or forked(extension, words)
+    settings = _settings(extension, options, words)
     settings.limits()
     settings.policy()
     fallback_of(settings)
     return _Request(words, options, settings, compose, errand)
 
 
-def _settings(extension: Extension, options: Json) -> Settings:
-    return extension.settings({name: value for name, value in options.items() if name not in NO_SETTINGS})
+def _settings(extension: Extension, options: Json, words: str) -> Settings:
+    given = {name: value for name, value in options.items() if name not in NO_SETTINGS}
+    return with_its_model(extension, words, extension.settings(given), options)
 
 
 def _reins(extension: Extension, stop: Stop, limit: float | None) -> Reins:
@@ -141,6 +144,8 @@ def _handed_over(extension: Extension, request: _Request, outcome: _Outcome, *, 
         raise RunFailed(outcome.ended.sentence)
     if outcome.fails:
         raise RunFailed(outcome.fails)
+    if request.errand is not None:
+        extension.errands.append(request.errand.heard(request.words, outcome.answer.text))
     extension.number.give(outcome.answer)
     return outcome.answer
 
@@ -173,7 +178,7 @@ async def _run(
     view, kept = place.view, KeptRun(extension, place, key)
     place.view = kept.view
     trusts = await asked(extension, place)
-    settings = _settings(extension, request.given) if trusts else request.settings
+    settings = _settings(extension, request.given, request.words) if trusts else request.settings
     settings = await consented(extension, ground.ways.applied(settings, request.given), place)
     with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document) as noted:
         parts = await assemble(extension, settings, place, kept, noted, errand=request.errand, ground=ground)

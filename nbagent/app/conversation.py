@@ -20,6 +20,8 @@ from nbagent.core.policy import Mode, Rule
 from nbagent.core.ports import Cell, Notebook
 from nbagent.core.session import Session
 from nbagent.core.tools import Tool, Toolset
+from nbagent.extend.project import ProjectState
+from nbagent.extend.render import Invocation
 from nbagent.extend.seals import Seals
 from nbagent.extend.sessions import FOLDER, GoingOn, JsonlStore, Stored, new_session_id
 from nbagent.prompt import compose
@@ -51,6 +53,9 @@ class Conversation:
     seen: Seen = field(default_factory=Seen)
     told_mode: Mode = Mode.DEFAULT
     told_agents: tuple[str, ...] = ()
+    told_project: ProjectState | None = None
+    called: list[Invocation] = field(default_factory=list[Invocation])
+    """Skills that were called: those whose texts must survive a compaction (render.attached_again)."""
     new_name: str = ""
     voice: str = ""
     """Whose thinking is in it (see models.voice): fixed as its tools are."""
@@ -144,6 +149,7 @@ class Conversation:
         """Take what the model knows of the notebook from a conversation that this one repeats whole."""
         self.memory, self.seen = copy.deepcopy(other.memory), copy.deepcopy(other.seen)
         self.told_mode, self.told_agents, self.new_name = other.told_mode, other.told_agents, other.new_name
+        self.told_project, self.called = other.told_project, list(other.called)
 
     def finished(self, cell: str, first: int | None) -> None:
         """Note where the last run of `cell` began, None if that did not finish; a later kernel reads it from the file."""
@@ -185,11 +191,12 @@ class Conversation:
     def telling(self) -> Callable[[], None]:
         """Return what forgets again that anything was told from here on: a hook may hold the prompt back, with all of it."""
         memory, mode, name = copy.deepcopy(self.memory), self.told_mode, self.new_name
-        agents, restart = self.told_agents, self.told_restart
+        agents, restart, project = self.told_agents, self.told_restart, self.told_project
 
         def untold() -> None:
             self.told_restart = restart
             self.memory, self.told_mode, self.new_name, self.told_agents = memory, mode, name, agents
+            self.told_project = project
 
         return untold
 

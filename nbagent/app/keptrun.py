@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from nbagent.app.above import here, shown_above, untold
@@ -70,6 +71,10 @@ class KeptRun:
         """Return `tools` with what their calls read taken down; of `own`, the person's and of others, it can't be seen."""
         names = {tool.name for tool in own}
         return [(unwatched if tool.name in names else watched)(tool, self._inputs) for tool in tools]
+
+    def reads(self, path: Path) -> None:
+        """Take down a file that the answer depends on."""
+        self._inputs.file(str(path), asked=True)
 
     def begin(self, conversation: Conversation) -> None:
         """Say which conversation the run is of; its first message is the next one."""

@@ -32,6 +32,8 @@ class Checked(str):
 def command(extension: Extension, line: str) -> Said:
     """Carry out the subcommand in `line` and return what it says; raise `ConfigError` for one that does not exist."""
     name, _, rest = line.strip().partition(" ")
+    if name.startswith("/"):
+        return _called(extension, line.strip())
     found = COMMANDS.get(name or "help")
     if found is None:
         near = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
@@ -195,6 +197,24 @@ def _agents(extension: Extension, _: str) -> str:
     return listed(extension)
 
 
+def _called(extension: Extension, line: str) -> Said:
+    from nbagent.app.skills import called
+
+    return called(extension, line)
+
+
+def _skill(extension: Extension, rest: str) -> Said:
+    from nbagent.app.skills import command
+
+    return command(extension, rest)
+
+
+def _memory(extension: Extension, rest: str) -> str:
+    from nbagent.app.memory import command
+
+    return command(extension, rest)
+
+
 def _trust(extension: Extension, rest: str) -> Said:
     from nbagent.app.trusting import command
 
@@ -228,6 +248,8 @@ def _help(_: Extension, __: str) -> str:
         "%agent mode MODE           " + ", ".join(Mode) + "\n"
         "%agent hooks               the hooks that are asked, and those that wait for your trust\n"
         "%agent mcp                 the MCP servers: list, status, add, remove, restart\n"
+        "%agent skill [NAME …]      the skills and commands; with a name it calls one, as %agent /NAME does\n"
+        "%agent memory [TOPIC]      the notes that the agent keeps on this project; forget TOPIC | off | on\n"
         "%agent trust               what of this folder's files runs or widens, and what you said of it; yes | no | forget\n"
         "%agent rules [TOOL ARGS]   what is allowed, asked and denied; for a call, which rule decides and why\n"
         "%agent prompt              the system prompt\n"
@@ -256,6 +278,8 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "todos": _todos,
     "model": _model,
     "mode": _mode,
+    "skill": _skill,
+    "memory": _memory,
     "trust": _trust,
     "rules": _rules,
     "prompt": _prompt,

@@ -65,8 +65,10 @@ def tools_of(
 
 def named_tools(extension: Extension) -> Toolset:
     """Return the tools that a run would have, to tell of them only: its cells are those of an empty notebook."""
+    from nbagent.app.files import RunFiles
     from nbagent.headless.memory import MemoryNotebook
 
     path = extension.last.notebook if extension.last is not None else ""
     notebook = extension.file or MemoryNotebook(path=path)
-    return Toolset(tools_of(extension, notebook, None, extension.mcp.tools(None))(ResultStore()))
+    more = [*extension.mcp.tools(None), *RunFiles(extension).tools]
+    return Toolset(tools_of(extension, notebook, None, more)(ResultStore()))

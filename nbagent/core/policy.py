@@ -128,6 +128,10 @@ class Policy:
         if parsed not in self.rules:
             self.kept.append(parsed)
 
+    def lend(self, rules: Sequence[Rule]) -> None:
+        """Let `rules` hold as long as this gate: those of a skill end with the run that called it."""
+        self._rules = (*self._rules, *(rule for rule in rules if rule not in self._rules))
+
     def offers(self, tool: Tool, given: Json, kind: Kind) -> tuple[str, ...]:
         """Return the exact rules that could be kept for such a call of `kind`; none for a protected one."""
         if kind in {Kind.PROTECTED, *_NO_RULE}:

@@ -16,7 +16,7 @@ from typing import Any, cast
 from nbagent.core.errors import ConfigError
 from nbagent.core.messages import Json
 from nbagent.extend.hooks_names import Dialect
-from nbagent.extend.hooks_settings import Hook, Scope, Source, read
+from nbagent.extend.hooks_settings import Allowed, Hook, Scope, Source, read
 from nbagent.extend.places import OURS, Places
 from nbagent.extend.survey import hook_power, read_json
 from nbagent.extend.textfiles import read_text
@@ -64,9 +64,14 @@ def load(places: Places, holds: Callable[[Power], bool], changed: Callable[[Powe
     )  # fmt: skip
 
 
-def of_skill(table: object, name: str, *, trusted: bool, environment: Mapping[str, str]) -> tuple[Hook, ...]:
-    """Return the hooks of a skill, or an agent, as its frontmatter has them; none of them where it is not `trusted`."""
-    source = Source(f"skill {name}", "skill", "claude", environment)
+def of_skill(
+    table: object, name: str, *, trusted: bool, environment: Mapping[str, str], allowed: Allowed | None = None
+) -> tuple[Hook, ...]:
+    """Return the hooks of a skill, or an agent, as its frontmatter has them; none of them where it is not `trusted`.
+
+    `allowed` tells at each call whether its files are still those that were trusted (None: they are the person's own).
+    """
+    source = Source(f"skill {name}", "skill", "claude", environment, allowed)
     return read(table, source).hooks if trusted else ()
 
 

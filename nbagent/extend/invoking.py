@@ -6,7 +6,8 @@ runs in a context of its own is handed to who runs subagents. Read `Invoker.call
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Collection
 
 from nbagent.core.errors import ToolError
 from nbagent.core.tools import Call
@@ -25,11 +26,20 @@ def _nothing(_: Invocation) -> None:
     pass
 
 
+_CALL = re.compile(r"/[^\s/][^\s]*(\s|\Z)")
+
+
+def names_a_call(prompt: str) -> bool:
+    """Whether a prompt looks like a call: its first word is a slash and a name."""
+    return _CALL.match(prompt) is not None
+
+
 class Invoker:
     """Calls the skills of a shelf in one session.
 
     `took_effect` is told of each skill that was called, before its text is given out. Without `run` a skill that has
-    commands can't be called; without `fork` one that wants a context of its own works in this one.
+    commands can't be called; without `fork` one that wants a context of its own works in this one. `by_person` are skills
+    that `invoke` loads though only a person may call them: one did.
     """
 
     def __init__(
@@ -40,12 +50,14 @@ class Invoker:
         run: Runner | None = None,
         took_effect: Callable[[Invocation], None] = _nothing,
         fork: Fork | None = None,
+        by_person: Collection[str] = (),
     ) -> None:
         self._shelf = shelf
         self._around = around
         self._run = run
         self._took_effect = took_effect
         self._fork = fork
+        self._by_person = by_person
         self.called_so_far: list[Invocation] = []
 
     def brings(self, name: str) -> str:
@@ -58,7 +70,8 @@ class Invoker:
 
     async def invoke(self, name: str, arguments: str, call: Call) -> tuple[str, bool]:
         """Load a skill for the model: its text and False, or what came out of its own context and True."""
-        one = await self._call(self._shelf.for_model(name), arguments)
+        find = self._shelf.get if name in self._by_person else self._shelf.for_model
+        one = await self._call(find(name), arguments)
         if one.fork and self._fork is not None:
             return await self._fork(one, call), True
         return one.text, False
@@ -98,15 +111,14 @@ class Invoker:
         """Split a line into the skills that it names and what they are called with."""
         if not line.strip("/ "):
             raise ToolError("Name a skill, e.g. %agent skill explain-this-notebook. %agent skill alone lists them")
-        name, _, rest = line.partition(" ")
+        name, rest = _first_word(line)
         names = [name]
-        rest = rest.strip()
         while name.startswith("/") and rest.startswith("/") and len(names) < STACKED:
-            word, _, after = rest.partition(" ")
+            word, after = _first_word(rest)
             if not self._stacks(word):
                 break
             names.append(word)
-            rest = after.strip()
+            rest = after
         return names, rest
 
     def _stacks(self, word: str) -> bool:
@@ -115,3 +127,9 @@ class Invoker:
         except ToolError:
             return False
         return skill.for_person and skill.context != "fork"
+
+
+def _first_word(text: str) -> tuple[str, str]:
+    """Split a text after its first word; the rest keeps its own line breaks."""
+    name, *rest = text.split(maxsplit=1)
+    return name, rest[0].strip() if rest else ""
