@@ -57,6 +57,24 @@ def plain_text(content: str | list[Block]) -> str:
     return "\n\n".join(parts)
 
 
+def joined_text(content: list[Block]) -> str:
+    """Return the text blocks joined by blank lines; a server cuts a text where a citation begins and ends."""
+    parts: list[str] = []
+    before: Block = {}
+    for block in content:
+        if block.get("type") == "text":
+            one = before.get("type") == "text" and (before.get("citations") or block.get("citations"))
+            parts += [block["text"]] if one or not parts else ["\n\n", block["text"]]
+        before = block
+    return "".join(parts)
+
+
+def last_words(content: list[Block]) -> str:
+    """Return what a reply says after its last call of a server's tool, all of its text where it says nothing after it."""
+    calls = [at for at, block in enumerate(content) if str(block.get("type")).endswith("_tool_result")]
+    return (joined_text(content[calls[-1] :]) if calls else "") or joined_text(content)
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one reply or a sum of them: fresh input, output, cache writes and reads; web searches and fetches."""
@@ -135,8 +153,8 @@ class ReplyBuilder:
 
     @property
     def text(self) -> str:
-        """The text blocks, joined by blank lines."""
-        return "\n\n".join(block["text"] for block in self.content if block.get("type") == "text")
+        """The text blocks, joined by blank lines; those around a citation are pieces of one text."""
+        return joined_text(self.content)
 
     @property
     def complete(self) -> bool:

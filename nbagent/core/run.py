@@ -248,6 +248,8 @@ class Run:
     """What a hook wants the session to be called."""
     loose: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     """Notifications that nobody waits for."""
+    served: dict[str, float] = field(default_factory=dict[str, float])
+    """By call of the model's server that is under way: when it began."""
     above: Run | None = None
     """The run in whose call this one goes on."""
     changing: Turnstile = field(default_factory=Turnstile)

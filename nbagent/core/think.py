@@ -24,9 +24,10 @@ from nbagent.core.events import (
     TextDelta,
     ThinkingDelta,
 )
-from nbagent.core.messages import Json, ReplyBuilder, Usage
+from nbagent.core.messages import Json, ReplyBuilder, Usage, last_words
 from nbagent.core.ports import Request
 from nbagent.core.run import Run
+from nbagent.core.served import is_result, served
 
 _KNOWN = frozenset(
     {"message_start", "content_block_start", "content_block_stop", "message_delta", "message_stop", "ping"}
@@ -60,8 +61,8 @@ async def think(run: Run) -> AsyncGenerator[Event]:
     builder = run.reply
     if builder.content:
         session.transcript.reply(builder.content)
-    if builder.text:
-        run.text, run.cut_text = run.cut_text + builder.text, ""
+    if words := last_words(builder.content):
+        run.text, run.cut_text = run.cut_text + words, ""
     usage = Usage.of(builder.usage)
     session.measure(usage)
     cost = run.spend(usage)
@@ -80,8 +81,9 @@ async def whole_reply(run: Run, request: Request, *, shown: bool = True) -> Asyn
         try:
             async with aclosing(run.agent.model.stream(request)) as raws:
                 async for raw in raws:
+                    before = len(builder.content)
                     _feed(builder, raw)
-                    if shown and (event := _event_of(run, raw)) is not None:
+                    if shown and (event := _event_of(run, raw) or served(run, builder.content[before:])) is not None:
                         yield event
             _check_whole(builder)
         except Transient as error:
@@ -138,6 +140,8 @@ def _event_of(run: Run, raw: Json) -> Event | None:
                     return None
         case "content_block_start":
             block = raw["content_block"]
+            if is_result(block):  # told when it is whole
+                return None
             return run.event(
                 BlockStarted,
                 index=raw["index"],

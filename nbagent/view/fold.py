@@ -13,6 +13,7 @@ from nbagent.core import events as ev
 from nbagent.core.events import Event, State, Status
 from nbagent.core.messages import Json, Usage
 from nbagent.view import nested
+from nbagent.view.citing import with_citations
 from nbagent.view.items import (
     ASKING,
     OPEN,
@@ -261,6 +262,7 @@ def _block_started(view: ViewModel, event: ev.BlockStarted) -> ViewModel:
 def _reply_ended(view: ViewModel, event: ev.ReplyEnded) -> ViewModel:
     if not any(isinstance(i, TextItem | ThinkingItem | CallItem) and i.reply == view.reply for i in view.items):
         view = _from_content(view, event)
+    view = replace(view, items=with_citations(view.items, view.reply, event.content))
     inputs = {str(b.get("id")): b.get("input") for b in event.content if b.get("type") == "tool_use"}
     items: list[Item] = []
     for item in view.items:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from nbagent.core.served import FOUND
 from nbagent.core.shown import visible_plain
 from nbagent.view import nested, todos
 from nbagent.view.code import LIVE, Paint, code_html, plain_html
@@ -43,6 +44,7 @@ from nbagent.view.text import (
     visible,
     without_ansi,
 )
+from nbagent.view.web import found, pages_html
 from nbagent.view.words import answer_words, answered, arguments, brief, cost, hint, spoken, summed_up
 
 if TYPE_CHECKING:
@@ -257,16 +259,18 @@ def _result(item: CallItem) -> str:
     texts, images = texts_and_images(item.content)
     lines = sum(text.count("\n") + 1 for text in texts)
     label = "Result" if item.status in {"ok", *OPEN} else "What the model was told"
-    sizes = [count(lines, "line")] if texts else []
+    pages = found(item.content)
+    sizes = [count(len(pages), "page")] if pages else [count(lines, "line")] if texts else []
     sizes += [count(len(images), "image")] if images else []
     head = f'{label} · {", ".join(sizes) or "nothing"} <span class="nbagent-short">{_said(brief(item, texts))}</span>'
     failed = item.status == "error"
     cut = clip_end if failed else clip
-    body = "".join(plain_html(without_ansi(cut(text, OUTPUT_LIMIT))) for text in texts)
+    body = pages_html(pages) + "".join(plain_html(without_ansi(cut(text, OUTPUT_LIMIT))) for text in texts)
     body += "".join(f'<img class="nbagent-image" alt="{image_alt(item)}" src="{src}">'
                     for src in images)  # fmt: skip
     end = " nbagent-fromend" if failed else ""  # of a long traceback, the end says what it was
-    return _fold("output", head, f'<div class="nbagent-output{end}"><div>{body}</div></div>')
+    whole = f'<div class="nbagent-output{end}"><div>{body}</div></div>'
+    return _fold("output", head, whole, opened=bool(pages) and not texts)
 
 
 def image_alt(item: CallItem) -> str:
@@ -283,6 +287,8 @@ def texts_and_images(content: tuple[Block, ...]) -> tuple[list[str], list[str]]:
             texts.append(str(block.get("text", "")))
         elif (uri := image_uri(block)) is not None:
             images.append(uri)
+        elif block.get("type") in FOUND:  # drawn as links (web.py)
+            continue
         else:
             texts.append(clip(_json(block), 2_000))
     return texts, images

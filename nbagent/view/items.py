@@ -35,11 +35,15 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextItem(Item):
-    """The model's words (Markdown). `discarded` says why they do not count, if so."""
+    """The model's words (Markdown). `discarded` says why they do not count, if so.
+
+    `plain`: the words without the links to what they cite, "" where they cite nothing.
+    """
 
     reply: int
     index: int
     text: str = ""
+    plain: str = ""
     done: bool = False
     discarded: str = ""
 

@@ -29,7 +29,7 @@ def answer(view: ViewModel) -> tuple[str, str]:
         (i for i in reversed(view.items) if isinstance(i, TextItem) and i.text.strip() and not i.discarded), None
     )
     text = view.ended.text if view.ended is not None else ""
-    if last is not None and (not text.strip() or text.strip() == last.text.strip()):
+    if last is not None and (not text.strip() or text.strip() == (last.plain or last.text).strip()):
         return last.text, last.key
     return text, ""
 

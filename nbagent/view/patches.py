@@ -86,7 +86,8 @@ class Page:
 
     def _text(self, before: TextItem | None, item: TextItem) -> list[Json]:
         old = before.text if before is not None else ""
-        if item.discarded or (before is not None and before.done):
+        changed = item.done and not item.text.startswith(old)  # a piece that now stands in another item
+        if item.discarded or changed or (before is not None and before.done):
             self._streams.pop(item.key, None)
             return [{"op": "put", "key": item.key, "html": item_html(item)}]
         stream = self._streams.get(item.key)

@@ -30,6 +30,7 @@ from nbagent.view.items import (
 from nbagent.view.markdown import to_html
 from nbagent.view.record_text import ANSWER_LIMIT, PROMPT_LIMIT, markdown, plain
 from nbagent.view.text import clip, clip_end, code_marked, count, duration, escape, few_lines, one_line, without_ansi
+from nbagent.view.web import found, pages_html
 from nbagent.view.words import answer_words, answered, hint, summed_up
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ def _call(item: CallItem, images: list[str]) -> str:
         _preview(item.preview),
         f"<p><small>{code_marked(_words(one_line(said, 600)))}</small></p>" if (said := hint(item.preview)) else "",
     ]
+    parts.append(pages_html(found(item.content)))
     texts, _ = texts_and_images(item.content)
     if texts:
         parts.append("<small>Result</small>")

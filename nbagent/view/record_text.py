@@ -13,6 +13,7 @@ from nbagent.core.shown import visible_plain
 from nbagent.view import outline, todos
 from nbagent.view.html import line_of
 from nbagent.view.text import clip, count, few_lines, one_line, plain_output
+from nbagent.view.web import found, pages_lines
 from nbagent.view.words import hint
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _calls(view: ViewModel) -> str:
         room -= len(fence)
         said = hint(call.preview)
         below = f"  \n  {_markdown_sentence(one_line(said, 300))}" if said else ""
-        inner = [text for one in call.agents for text in outline.agent_steps(one)]
+        inner = [text for one in call.agents for text in outline.agent_steps(one)] + pages_lines(found(call.content))
         nested = "".join(f"\n  - {_markdown_words(text.strip())}" for text in inner)
         items.append(f"- {_markdown_words(outline.line(call))}{below}{fence}{nested}")
     if len(calls) > PLAIN_STEPS:
@@ -142,6 +143,8 @@ def plain(view: ViewModel, banner: str = "") -> str:
 
 def _changes(call: CallItem) -> list[str]:
     """What a call changed, or its subagents did, under its line."""
+    if pages := found(call.content):
+        return [f"    {text}" for text in pages_lines(pages)]
     if call.agents:
         return [f"    {text}" for one in call.agents for text in outline.agent_steps(one)]
     if call.preview.get("kind") != "diff":

@@ -16,6 +16,7 @@ from nbagent.view.fold import ViewModel, fold
 from nbagent.view.html import STATUS_WORDS, line_of
 from nbagent.view.items import CallItem, is_quiet
 from nbagent.view.text import clip, clip_end, count, duration, few_lines, one_line, plain_output
+from nbagent.view.web import found, pages_lines
 from nbagent.view.words import answer_words, answered, arguments, facts, hint, in_one, summed_up
 
 if TYPE_CHECKING:
@@ -175,6 +176,8 @@ class TerminalView:
         if texts and (event.status != "ok" or not event.summary):
             cut = clip_end if event.status == "error" else clip
             self._block(plain_output(cut("\n".join(texts), OUTPUT_LIMIT)), "dim")
+        for text in pages_lines(found(event.content)):
+            self._block(text, "dim")
         if images := sum(b.get("type") == "image" for b in event.content):
             self._block(count(images, "image"), "dim")
 

@@ -31,7 +31,7 @@ DEFAULTS: Mapping[str, object] = {
 """Arguments that say nothing where they are what they are without being given; tests compare them with the tools."""
 
 LOOKS = frozenset({"list_variables", "inspect_variable", "read_notebook", "read_cell", "read_file", "glob", "grep", "ask_user",
-                   "read_result", "todo_write"})  # fmt: skip
+                   "read_result", "todo_write", "web_search", "web_fetch"})  # fmt: skip
 """Tools that only look: what they did is nothing that could be taken back."""
 
 _CELL = re.compile(r"In\[\d+\]")
@@ -158,4 +158,5 @@ def facts(view: ViewModel) -> list[str]:
     """Return turns, tokens and cost; what nothing was used of is left out."""
     turns = view.ended.turns if view.ended is not None else view.turn
     used = f"{tokens(view.usage.total)} {'token' if view.usage.total == 1 else 'tokens'}" if view.usage.total else ""
-    return [fact for fact in (count(turns, "turn"), used, cost(view)) if fact]
+    searches = f"{view.usage.searches} web search{'es' * (view.usage.searches != 1)}" if view.usage.searches else ""
+    return [fact for fact in (count(turns, "turn"), used, searches, cost(view)) if fact]
