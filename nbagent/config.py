@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -17,6 +18,7 @@ from typing import Any
 
 from nbagent.core.errors import ConfigError
 from nbagent.core.limits import PRESETS, Limits
+from nbagent.core.messages import Json
 from nbagent.core.policy import WIDTH, Mode, Policy
 from nbagent.core.rules import Action, Rule, Source
 from nbagent.extend.places import Places
@@ -31,6 +33,8 @@ STALE = ("ask", "show", "rerun")
 RESUME = ("always", "ask", "never")
 """Whether a notebook goes on in its last session when its kernel was restarted."""
 CHOICES = {"rerun": RERUN, "stale": STALE, "resume": RESUME}
+WEB = ("search", "fetch")
+"""What the model's server may do on the web."""
 _WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
 SERVERS = "mcp_servers"
 """The table of the person's MCP servers in their own file: no setting, `app/mcp.py` reads it."""
@@ -72,6 +76,12 @@ class Settings:
     base_url: str = ""
     fallback_model: str = ""
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict[str, Endpoint])
+    web: tuple[str, ...] = ()
+    web_allowed_domains: tuple[str, ...] = ()
+    web_blocked_domains: tuple[str, ...] = ()
+    web_max_uses: int = 8
+    served: tuple[Json, ...] = ()
+    """Tools of the model's server that a run offers, as they are sent: no setting, app/web.py asks the person for them."""
     system_append: str = ""
     rerun: str = "replay"
     stale: str = "ask"
@@ -105,10 +115,12 @@ def is_wider(mode: Mode, other: Mode) -> bool:
 
 _TYPES: dict[str, type] = {
     "model": str, "fallback_model": str, "preset": str, "rerun": str, "stale": str, "resume": str, "base_url": str, "system_append": str, "mode": Mode,
-    "max_turns": int, "budget_tokens": int, "agent_depth": int, "budget": float, "timeout": float, "cell_timeout": float,
+    "max_turns": int, "web_max_uses": int, "budget_tokens": int, "agent_depth": int, "budget": float, "timeout": float, "cell_timeout": float,
 }  # fmt: skip
 _RULES = ("allow", "ask", "deny")
-NAMES = tuple(f.name for f in fields(Settings) if f.name not in {"ignored", "files", ENDPOINTS})
+_LISTS = ("web", "web_allowed_domains", "web_blocked_domains")
+_DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+(/[\w./~*-]*)?", re.IGNORECASE | re.ASCII)
+NAMES = tuple(f.name for f in fields(Settings) if f.name not in {"ignored", "files", "served", ENDPOINTS})
 """The names of all settings."""
 
 
@@ -190,6 +202,8 @@ def _too_wide(table: Mapping[str, Any], mine: Settings, where: str) -> set[str]:
     wide: set[str] = set()
     for raw, value in table.items():
         key = _key(raw)
+        if key == "web" and not _listed(key, value, where):
+            continue  # off is narrower
         if (
             key == ENDPOINTS
             or (key in NAMES and key not in _FROM_A_PROJECT)
@@ -207,7 +221,9 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in NAMES:
         if (value := environment.get(_ENVIRONMENT + name.upper(), "").strip()) and name != "prompt":
-            found[name] = value.split("\n") if name in _RULES else value
+            found[name] = (
+                value.split("\n") if name in _RULES else value.replace(",", " ").split() if name in _LISTS else value
+            )
     if "model" not in found and (model := environment.get("ANTHROPIC_MODEL", "").strip()):
         found["model"] = model
     return found
@@ -224,6 +240,8 @@ def _merge(settings: Settings, source: Mapping[str, Any], where: str) -> Setting
             if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
                 raise ConfigError(f"{where}: {key} = {value!r} must be a list of rules, e.g. ['shell'].")
             changes[key] = (*getattr(settings, key), *texts)
+        elif key in _LISTS:
+            changes[key] = _listed(key, value, where)
         elif key == "prompt":
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{where}: prompt = {value!r} must be a table of parts, e.g. prompt.cells = '…'.")
@@ -237,6 +255,23 @@ def _merge(settings: Settings, source: Mapping[str, Any], where: str) -> Setting
     if "preset" in changes and "max_turns" not in changes:
         changes["max_turns"] = None  # the later word counts
     return replace(settings, **changes)
+
+
+def _listed(key: str, value: Any, where: str) -> tuple[str, ...]:
+    """Return what of the web a setting names: what may be done there, or domains."""
+    if key == "web" and (value in (True, False) or value in ("on", "off", ["on"], ["off"])):
+        return WEB if value in (True, "on", ["on"]) else ()
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise ConfigError(f"{where}: {key} = {value!r} must be a list of texts.")
+    if key != "web":
+        texts = [text.strip().removeprefix("https://").removeprefix("http://").rstrip("/").lower() for text in texts]
+    for text in texts:
+        if key == "web" and text not in WEB:
+            raise ConfigError(f"{where}: web = {value!r} is not a list of {', '.join(WEB)}.")
+        if key != "web" and not _DOMAIN.fullmatch(text):
+            raise ConfigError(f"{where}: {key}: {text!r} is not a domain such as docs.python.org.")
+    return tuple(dict.fromkeys(texts))
 
 
 def _typed(key: str, value: Any, where: str) -> Any:

@@ -19,6 +19,7 @@ from nbagent.core.hooks import Hooks
 from nbagent.core.messages import Json, clean, plain_text
 from nbagent.core.policy import Mode, Policy
 from nbagent.core.ports import Model
+from nbagent.core.rules import Rule
 from nbagent.core.run import Agent
 from nbagent.core.session import Session
 from nbagent.core.shown import visible_plain
@@ -95,6 +96,7 @@ class Team:
         making = task.Making(self.specs, self._tools, self._model, self._session, self._told, self._hooks)
         self._tasks = task.Tasks(making, self._parent, depth=settings.agent_depth)
         self.planning = plan.Planning(lambda: self, lambda: place.approver.present, self._leave)
+        self.web: tuple[Json, ...] = ()  # tools of the model's server that the run offers
         self.tools: list[Tool] = [task.task_tool(self._tasks), *plan.tools(self.planning)]
 
     def join(
@@ -195,7 +197,20 @@ class Team:
         assert self._conversation is not None
         store = JsonlStore(self._conversation.store.path.with_suffix("") / "agents" / f"{agent_id}.jsonl")
         about = {"notebook": self._conversation.notebook, **about}
-        return Session(agent_id, system=system_prompt(spec), tools=tools, store=store, about=about), str(store.path)
+        return Session(
+            agent_id, system=system_prompt(spec), tools=(*tools, *self._web(spec)), store=store, about=about
+        ), str(store.path)
+
+    def _web(self, spec: AgentSpec) -> list[Json]:
+        """Return what of the web a subagent of this kind has: what its run offers, if the kind has it among its tools."""
+        only = [Rule.parse("allow", text) for text in spec.tools or ()]
+        without = [Rule.parse("deny", text) for text in spec.disallowed_tools]
+        return [
+            one
+            for one in self.web
+            if (spec.tools is None or any(rule.speaks_of(str(one["name"])) for rule in only))
+            and not any(rule.speaks_of(str(one["name"])) for rule in without)
+        ]
 
     async def _told(self, spec: AgentSpec) -> str:
         """Return where a subagent is, the instructions of the project, and the notes and skills of its kind."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nbagent.app import todos
 from nbagent.app.agents import Errand, Team
@@ -26,12 +26,14 @@ from nbagent.app.runtools import MakeTools, tools_of
 from nbagent.app.skills import ForkedSkill
 from nbagent.app.starts import Ground
 from nbagent.app.ways import narrowed
+from nbagent.app.web import Offer, offered
 from nbagent.config import Settings
 from nbagent.core.events import Noted
 from nbagent.core.messages import Block
 from nbagent.core.policy import Policy
 from nbagent.core.ports import Notebook
 from nbagent.core.run import Agent
+from nbagent.core.served import SERVED
 from nbagent.core.tools import Tool, Toolset
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.results import ResultStore, capped
@@ -139,7 +141,11 @@ async def assemble(
     files = RunFiles(extension, place, team.fork, reads=kept.reads, by_person=by_person)
     make = narrowed(tools_of(extension, watched, timeout, [*foreign, *team.tools, *files.tools]), ground.ways.tools)
     if errand is None:
+        offer = await _web(extension, settings, place, ground)
+        settings = replace(settings, served=offer.tools)
         conversation = await conversation_of(extension, settings, make, place, ground)
+        conversation.kept += [rule for rule in offer.keep if rule not in conversation.kept]
+        team.web = settings.served
     else:  # beside the notebook's own, for this run only
         path, about = path_of(place), {"errand": errand.agent}
         conversation = Conversation.begin(settings, make, extension.folder, path, seals=extension.seals, **about)
@@ -161,10 +167,16 @@ async def assemble(
     )
 
 
+async def _web(extension: Extension, settings: Settings, place: Place, ground: Ground) -> Offer:
+    """Return what of the web this run offers; a tool of the person's own of the same name comes first."""
+    found, own = extension.conversations.get(ground.seat), [tool.name for tool in extension.tools]
+    return await offered(settings, place, found.kept if found is not None else (), own, ground.ways.tools)
+
+
 def tell_of_idle_rules(gate: Policy, tools: Toolset, place: Place) -> None:
     """Show which rules name no tool: one whose name is mistyped would silently do nothing."""
     for rule in gate.rules:
-        if not rule.source.file and not any(rule.speaks_of(name) for name in tools):
+        if not rule.source.file and not any(rule.speaks_of(name) for name in (*tools, *SERVED)):
             near = difflib.get_close_matches(rule.tool, tools, 1)
             hint = f" Did you mean {near[0]}?" if near else ""
             place.view.show(before_run(Noted, text=f"The rule “{rule.action} {rule}” names no tool of this run.{hint}"))

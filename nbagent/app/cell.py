@@ -16,7 +16,7 @@ from nbagent.app.assembly import assemble, tell_of_idle_rules
 from nbagent.app.consent import before_run, consented
 from nbagent.app.extension import Extension
 from nbagent.app.keptrun import KeptRun
-from nbagent.app.model import fallback_of
+from nbagent.app.model import RunModel, fallback_of
 from nbagent.app.options import NO_SETTINGS, parse
 from nbagent.app.place import Place, Reins, find_place
 from nbagent.app.replay import RunKey, offer, why_failed
@@ -194,6 +194,8 @@ async def _run(
         blocks = await parts.opening("\n\n".join(filter(None, (prompt, more))), said)
         events = run(agent, session, blocks, prompt=prompt, stop=stop, run_id=noted.run)
         ended = await drive(events, place.view.show, agent=agent, session=session, stop=stop)
+        if isinstance(agent.model, RunModel):
+            await agent.model.aclose()
         extension.hooks.rested(session.id)
         answer = Answer.of(ended, session.id, not_compared=kept.not_compared(ended))
         if len(session.transcript) == known:

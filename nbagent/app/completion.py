@@ -16,6 +16,7 @@ _VALUES = {
     "-m": ["opus", "sonnet", "haiku"],
     "--model": ["opus", "sonnet", "haiku"],
     "mode": [str(m) for m in Mode],
+    "web": ["on", "off", "search", "fetch"],
     "model": ["opus", "sonnet", "haiku", "fable", "opusplan"],
 }
 

@@ -96,7 +96,7 @@ class Conversation:
         session = Session(
             session_id,
             system=compose(settings.prompt, settings.system_append),
-            tools=Toolset(tools(results)).params(),
+            tools=(*Toolset(tools(results)).params(), *settings.served),
             store=store,
             about={"notebook": notebook, "voice": voice, **about},
         )
@@ -118,7 +118,10 @@ class Conversation:
         Calls that were cut off get results that say what is known of them; nothing of them is run.
         """
         results, session_id = ResultStore(), str(found.about.get("id") or "")
-        system, params = compose(settings.prompt, settings.system_append), Toolset(tools(results)).params()
+        system, params = (
+            compose(settings.prompt, settings.system_append),
+            (*Toolset(tools(results)).params(), *settings.served),
+        )
         voice = voice_of(settings)
         if str(found.about.get("voice") or voice) != voice:
             return None

@@ -51,7 +51,7 @@ async def conversation_of(
         said += more
     elif found is not None and not ground.new:
         moved = found.voice != voice_of(settings)
-        if moved or found.session.tools != Toolset(make(found.results)).params():
+        if moved or found.session.tools != (*Toolset(make(found.results)).params(), *settings.served):
             making = replace(ground.making, ways=ground.ways, title=found.title, seals=extension.seals)
             making = replace(making, kernel=extension.kernel_id)
             found, lost = fork(all_of(found), settings, make, extension.folder, path, before=found, new=making)

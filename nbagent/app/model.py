@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Any
 
 from nbagent.config import Settings
 from nbagent.core.errors import ConfigError, Overloaded, Rejected
@@ -116,6 +117,13 @@ class RunModel:
             )
         self._now = model
         return f"The model is {model.name} for the rest of this run."
+
+    async def aclose(self) -> None:
+        """Close idle connections: the run is over."""
+        for model in {id(one): one for one in (self._first, self._now, self._fallback) if one is not None}.values():
+            close: Any = getattr(model, "aclose", None)
+            if close is not None:
+                await close()
 
     async def stream(self, request: Request) -> AsyncGenerator[Json]:
         """Yield the events of one reply. A broken reply is thrown away whole, so the next try may ask another model."""

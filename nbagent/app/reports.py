@@ -96,6 +96,12 @@ def _model(extension: Extension, rest: str) -> str:
     return model_command(extension, rest)
 
 
+def _web(extension: Extension, rest: str) -> str:
+    from nbagent.app.web import command as web_command
+
+    return web_command(extension, rest)
+
+
 def _mode(extension: Extension, name: str) -> str:
     if not name:
         return f"The mode is {extension.mode()}. %agent mode MODE sets another: {', '.join(Mode)}."
@@ -245,6 +251,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent agents              the kinds of subagents\n"
         "%agent todos               the to-do list of the conversation\n"
         "%agent model [NAME]        what is used, by whom; opus, sonnet, haiku, an id of your server, or ENDPOINT/ID\n"
+        "%agent web [on | off]      whether the model's server may search the web and read pages\n"
         "%agent mode MODE           " + ", ".join(Mode) + "\n"
         "%agent hooks               the hooks that are asked, and those that wait for your trust\n"
         "%agent mcp                 the MCP servers: list, status, add, remove, restart\n"
@@ -277,6 +284,7 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "agents": _agents,
     "todos": _todos,
     "model": _model,
+    "web": _web,
     "mode": _mode,
     "skill": _skill,
     "memory": _memory,

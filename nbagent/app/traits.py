@@ -30,6 +30,14 @@ class NbAgent(Configurable):
     timeout = Float(None, allow_none=True, help="Seconds of a run at most.").tag(config=True)
     cell_timeout = Float(None, allow_none=True, help="Seconds of one cell of the agent's at most.").tag(config=True)
     base_url = Unicode("", help="Address of any server that speaks the Messages API.").tag(config=True)
+    web = List(Unicode(), None, allow_none=True, help="What the model's server may do on the web: search, fetch.").tag(
+        config=True
+    )
+    web_allowed_domains = List(Unicode(), help="The only domains that it may reach.").tag(config=True)
+    web_blocked_domains = List(Unicode(), help="Domains that it may not reach.").tag(config=True)
+    web_max_uses = Integer(None, allow_none=True, help="Searches, and pages read, of one reply at most (8).").tag(
+        config=True
+    )
     system_append = Unicode("", help="Text that is added to the system prompt of new sessions.").tag(config=True)
     rerun = Unicode("", help="Of a cell that has a finished run: replay (the default), live or ask.").tag(config=True)
     stale = Unicode("", help="Of a finished run whose inputs have changed: ask (the default), show or rerun.").tag(

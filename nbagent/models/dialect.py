@@ -90,6 +90,7 @@ def request_body(model: str, request: Request, dialect: Dialect, longest: int | 
 
     `longest`: tokens of the model's longest output, None where only the catalog may know.
     """
+    served = catalog.is_claude(model)  # other servers run no tools themselves
     limit = catalog.facts(model).max_output if longest is None else longest
     messages = request.messages if dialect.compaction else in_words(request.messages)
     body: Json = {
@@ -101,8 +102,8 @@ def request_body(model: str, request: Request, dialect: Dialect, longest: int | 
     if request.system.strip():
         system: Block = {"type": "text", "text": request.system, "cache_control": _MARK}
         body["system"] = [system] if dialect.caching else request.system
-    if request.tools:
-        body["tools"] = list(request.tools)
+    if tools := [tool for tool in request.tools if served or "type" not in tool]:
+        body["tools"] = tools
     if dialect.thinking:
         body["thinking"] = {"type": "adaptive", "display": "summarized"}
     if request.compaction is not None and dialect.compaction:

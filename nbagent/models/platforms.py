@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nbagent.core.errors import ConfigError, NbagentError
@@ -90,6 +90,8 @@ class PlatformModel:
         """Yield the raw events of one reply; raises as `AnthropicModel.stream` does."""
         client = await self._connect()
         dialect = Dialect.of(self._name, home=True)
+        if self._endpoint.provider == "bedrock":  # it runs no tools itself
+            request = replace(request, tools=tuple(tool for tool in request.tools if "type" not in tool))
         body = request_body(self._name, request, dialect, self._facts.max_output)
         try:
             async with asyncio.timeout(self._max_silence):

@@ -25,7 +25,16 @@ FIELDS = {
 }  # fmt: skip
 BLOCKS = {
     "user": {"text", "image", "document", "tool_result", "search_result"},
-    "assistant": {"text", "tool_use", "thinking", "redacted_thinking", "server_tool_use", "compaction"},
+    "assistant": {
+        "text",
+        "tool_use",
+        "thinking",
+        "redacted_thinking",
+        "server_tool_use",
+        "compaction",
+        "web_search_tool_result",
+        "web_fetch_tool_result",
+    },
     "system": {"text"},
 }
 MAGIC = {
@@ -92,12 +101,32 @@ def check(body: Any, *, plain: bool = False) -> None:
         messages[0]["role"] == "user" or blocks_of(messages[0]["content"])[0]["type"] == "compaction",
         'messages: first message must use the "user" role',
     )
+    last = next(m for m in reversed(messages) if m["role"] != "system")
     need(
-        next(m["role"] for m in reversed(messages) if m["role"] != "system") == "user",
+        last["role"] == "user" or paused(last),
         "This model does not support assistant message prefill. The conversation must end with a user message.",
     )
     _check_pairs(messages)
     _check_images(messages)
+
+
+def paused(message: Json) -> bool:
+    """Whether a reply may be gone on with: it was paused in the work of a tool of the server (stop reason pause_turn)."""
+    kinds = {block["type"] for block in blocks_of(message["content"])}
+    return "server_tool_use" in kinds and "tool_use" not in kinds
+
+
+def _check_server_tool(where: str, tool: Json) -> None:
+    known = {"web_search_20250305": "web_search", "web_fetch_20250910": "web_fetch"}
+    need(tool["type"] in known, f"{where}: Input tag {tool['type']!r} does not match any of the expected tags")
+    need(tool["name"] == known[tool["type"]], f"{where}.name: Input should be {known[tool['type']]!r}")
+    need(
+        not ("allowed_domains" in tool and "blocked_domains" in tool),
+        f"{where}: Only one of allowed_domains or blocked_domains can be specified",
+    )
+    fields = {"type", "name", "max_uses", "allowed_domains", "blocked_domains", "cache_control"}
+    extra = set(tool) - fields - ({"citations", "max_content_tokens"} if tool["name"] == "web_fetch" else set())
+    need(not extra, f"{where}.{extra}: Extra inputs are not permitted")
 
 
 def _check_text(text: str) -> None:
@@ -109,6 +138,9 @@ def _check_options(body: Json) -> None:
     need(len(names) == len(set(names)), "tools: Tool names must be unique.")
     for at, tool in enumerate(body.get("tools", [])):
         need(re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", tool["name"]), f"tools.{at}.name: String should match pattern")
+        if "type" in tool:
+            _check_server_tool(f"tools.{at}", tool)
+            continue
         need(tool.get("input_schema", {}).get("type") == "object", f"tools.{at}.input_schema.type: Field required")
     choice = body.get("tool_choice", {}).get("type", "auto")
     need(choice in ("auto", "none"), "tool_choice: forced tool use is not supported by this model")
@@ -277,6 +309,7 @@ class Memory:
 
     def check(self, body: Json) -> None:
         """Refuse thinking that was changed, moved to another conversation, or left out beside its call."""
+        asked = [at for at, m in enumerate(body["messages"]) if m["role"] == "user" and not _answers(m)]
         for at, message in enumerate(body["messages"]):
             if message["role"] != "assistant":
                 continue
@@ -285,7 +318,7 @@ class Memory:
             for index, block in enumerate(blocks):
                 if block["type"] == "thinking":
                     self._check_thinking(f"messages.{at}.content.{index}", block, prefix_hash(body, at))
-                elif block["type"] == "tool_use":
+                elif block["type"] == "tool_use" and (here or at > max(asked, default=0)):  # may lack in earlier turns
                     missing = [s for s in self.thought.get(block["id"], []) if s not in here]
                     need(
                         not missing, f"messages.{at}: the `thinking` blocks of this message were left out or reordered"
@@ -332,6 +365,10 @@ class Memory:
         self.cached |= {keys[i][0] for i, part in enumerate(parts) if "cache_control" in part}
         return {"input_tokens": total - max(written, read), "output_tokens": output,
                 "cache_creation_input_tokens": max(0, written - read), "cache_read_input_tokens": read}  # fmt: skip
+
+
+def _answers(message: Json) -> bool:
+    return any(block["type"] == "tool_result" for block in blocks_of(message["content"]))
 
 
 def prefix_hash(body: Json, upto: int) -> str:
