@@ -47,7 +47,7 @@ def extension(shell, tmp_path, monkeypatch, servers) -> Extension:
                         ("ANTHROPIC_BASE_URL", servers[0].url), ("ANTHROPIC_API_KEY", "sk-home"), ("TEAM", "data"),
                         ("WORK_KEY", "sk-work")):  # fmt: skip
         monkeypatch.setenv(name, value)
-    own_file().parent.mkdir(parents=True)
+    own_file().parent.mkdir(parents=True, exist_ok=True)
     own_file().write_text(
         f'[endpoints.work]\nbase_url = "{servers[1].url}/v1"\napi_key_env = "WORK_KEY"\nheaders = {{ "X-Team" = "${{TEAM}}" }}\n'
         '[endpoints.work.models]\nsmall = "qwen3:4b"\n'

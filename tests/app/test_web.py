@@ -228,7 +228,7 @@ async def test_where_nobody_is_there_a_rule_offers_the_web_and_turning_it_on_see
     session = extension.last.session.id
     assert served_tools(server) == [[], []], "nobody was there to agree"
 
-    own_file().parent.mkdir(parents=True)
+    own_file().parent.mkdir(parents=True, exist_ok=True)
     own_file().write_text('allow = ["WebSearch"]\nweb_blocked_domains = ["evil.com"]\n')
     found = await run_agent_cell(extension, "third", "")
     assert found.text == "It has 150 rows, says the page."
