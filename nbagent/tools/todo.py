@@ -6,6 +6,7 @@ fork has the one of its point. It must not know how it is shown. Read `todo_writ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
@@ -24,6 +25,10 @@ Status = Literal["pending", "in_progress", "completed"]
 
 MARKS: Mapping[str, str] = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 """How a list is told to the model, and by `%agent todos`."""
+
+
+_TOLD = re.compile(r"<todo-list>\n((?:\[[x> ]\] [^\n]+\n)+)</todo-list>")
+"""A list as it was told in a message (`reminder`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,8 @@ def _told(items: Sequence[Json]) -> str:
 def of_messages(messages: Sequence[Message]) -> list[Json]:
     """Return the list as it stands at the end of a transcript, [] where none was written.
 
-    Only a call that was carried out counts: one that was refused or broke off has changed nothing.
+    Only a call that was carried out counts: one that was refused or broke off has changed nothing. Where a summary took the
+    place of the calls, the list stands in what was told with it (`reminder`).
     """
     refused: set[str] = set()
     for message in reversed(messages):
@@ -113,6 +119,9 @@ def of_messages(messages: Sequence[Message]) -> list[Json]:
         if not isinstance(blocks, list):
             continue
         if message["role"] == "user":
+            told = "\n".join(str(b.get("text", "")) for b in blocks if b.get("type") == "text")
+            if found := _TOLD.search(told):
+                return [_item(line) for line in found[1].splitlines()]
             refused.update(
                 str(b.get("tool_use_id")) for b in blocks if b.get("type") == "tool_result" and b.get("is_error")
             )
@@ -125,6 +134,12 @@ def of_messages(messages: Sequence[Message]) -> list[Json]:
             except (ToolError, KeyError, TypeError, AttributeError):  # no list of ours
                 continue
     return []
+
+
+def _item(line: str) -> Json:
+    status = next(status for status, mark in MARKS.items() if line.startswith(mark))
+    content = line[len(MARKS[status]) + 1 :]
+    return {"content": content, "status": status, "activeForm": content}
 
 
 def is_open(todos: Sequence[Json]) -> bool:
@@ -143,6 +158,6 @@ def reminder(todos: Sequence[Json]) -> str:
         return ""
     return "\n".join([
         f"Your to-do list ({done_words(todos)}; [x] completed, [>] in progress, [ ] pending):",
-        *lines(todos),
+        "<todo-list>", *lines(todos), "</todo-list>",
         f"If what the person asks for now is something else, replace the list with `{NAME}` or leave it; don't mention it.",
     ])  # fmt: skip

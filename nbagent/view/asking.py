@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from nbagent.core.messages import Json
     from nbagent.view.items import QuestionItem
 
+PLAN = "exit_plan"
+"""The call by which a plan is shown: its card asks about the plan, not about a call."""
 _MARK = LIVE.attr("ctl")
+_PLAN_WAYS = "Edit changes it first. What you write in the box is thought over, and nothing is changed meanwhile."
 
 
 def preview_of(approval: Json) -> Json:
@@ -46,6 +49,13 @@ def call_html(approval: Json, *, grouped: bool) -> str:
     asked = "" if grouped else f"<b>{_asks(approval)}Allow this?</b> "
     said, name = spoken(tool, title)
     why = "" if grouped else _why(approval)
+    if tool == PLAN:
+        asked, said, name, why = (
+            "<b>The plan:</b> ",
+            "go on with it?",
+            "",
+            f'<div class="nbagent-why">{_PLAN_WAYS}</div>',
+        )
     return (
         f'<div class="nbagent-ask"><div class="nbagent-asktitle">{asked}<span class="nbagent-askedfor">'
         f'{visible(said, _MARK)}</span> <span class="nbagent-tool">{visible(name, _MARK)}</span></div>'

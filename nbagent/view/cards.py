@@ -198,7 +198,9 @@ class ApprovalCard:
         grouped = len(approvals) > 1
         self.approve = button("Approve", "nbagent-approve", self.on(self.approve_all), style="success")
         self.deny = button("Deny", "nbagent-deny", self.on(self._deny), style="danger")
-        self.words = ipywidgets.Text(placeholder="or say what to do instead, then Enter")
+        plan = not grouped and approvals[0].get("tool") == asking.PLAN
+        instead = "or say what to think over, then Enter" if plan else "or say what to do instead, then Enter"
+        self.words = ipywidgets.Text(placeholder=instead)
         self.words.add_class("nbagent-words")
         self.calls += [AskedCall(approval, self, grouped=grouped) for approval in approvals]
         tools = [] if grouped else self.calls[0].tools

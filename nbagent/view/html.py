@@ -184,7 +184,7 @@ def _call(item: CallItem) -> str:
     if item.status != "asking":
         parts.append(_shown_input(item))
     parts.append(f'<div class="nbagent-progress" data-part="progress">{_said(item.progress)}</div>')
-    parts += [_agent(one) for one in item.agents]
+    parts += [_agent(one, title) for one in item.agents]
     if item.content:
         parts.append(_result(item))
     return "".join(parts)
@@ -193,14 +193,16 @@ def _call(item: CallItem) -> str:
 # ── subagents: a line that says what one does now, its steps folded ──────────────────────────────────────────────────
 
 
-def _agent(one: Nested) -> str:
-    name = _said(f"{one.agent}: {one.title}" if one.title else one.agent)
+def _agent(one: Nested, above: str = "") -> str:
+    """One subagent; `above` is the title of its call, which often says already what it is for."""
+    said = f"{one.agent}: {one.title}" if one.title else one.agent
+    name = "" if said == above else f"<b>{_said(said)}</b> "
     now = f'<span data-part="{escape(one.agent_id)}">{_said(nested.line(one))}</span>'
     fold = _fold(
         escape(one.agent_id), escape(nested.facts(one)), "".join(_agent_step(item) for item in nested.steps(one))
     )
     listed = todos.todos_html(one.view.todos, over=one.view.ended is not None, fold=f"{one.agent_id}-todos")
-    return f'<div class="nbagent-agent"><div class="nbagent-agentline"><b>{name}</b> {now}</div>{listed}{fold}</div>'
+    return f'<div class="nbagent-agent"><div class="nbagent-agentline">{name}{now}</div>{listed}{fold}</div>'
 
 
 def _agent_step(item: Item) -> str:

@@ -19,6 +19,8 @@ OPEN: Final = frozenset({WRITING, WAITING, ASKING, RUNNING})
 """States of a call that was not answered yet; the others are the values of `Status`."""
 
 _QUIET: Final = frozenset({"todo_write"})
+NOBODY: Final = "no answer"
+"""Summary of a question that nobody was there to answer."""
 _UNSEEN: Final = frozenset({WRITING, WAITING, RUNNING, "ok"})
 
 STALE: Final = "stale"
@@ -156,5 +158,19 @@ class EndedItem(Item):
 
 
 def is_quiet(item: Item) -> bool:
-    """Whether an entry is seen in another way: a call that changed the to-do list is the list itself, if nothing was wrong."""
-    return isinstance(item, CallItem) and item.name in _QUIET and item.status in _UNSEEN and item.answer is None
+    """Whether an entry is seen in another way: an open question is its card, the call that asked one is the question.
+
+    A call that changed the to-do list is the list itself. What went wrong, or had to be approved, is seen as any other call.
+    """
+    match item:
+        case QuestionItem():
+            return item.answer is None
+        case CallItem(answer=None) if item.status in _UNSEEN:
+            return item.name in _QUIET or (item.name == "ask_user" and item.summary != NOBODY)
+        case _:
+            return False
+
+
+def is_listed(item: Item) -> bool:
+    """Whether an entry is a call that a record counts: one that only changed the to-do list is seen in the list."""
+    return isinstance(item, CallItem) and not item.discarded and not (item.name in _QUIET and is_quiet(item))

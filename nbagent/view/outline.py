@@ -11,7 +11,7 @@ from nbagent.core.events import Reason
 from nbagent.core.shown import visible_plain
 from nbagent.view import nested
 from nbagent.view.html import STATUS_WORDS, texts_and_images
-from nbagent.view.items import CallItem, Nested, TextItem, is_quiet
+from nbagent.view.items import CallItem, Nested, TextItem, is_listed
 from nbagent.view.text import duration, few_lines, one_line, plain_output
 from nbagent.view.words import LOOKS, error_line, in_one
 from nbagent.view.words import facts as used
@@ -54,7 +54,7 @@ def failed(view: ViewModel) -> bool:
 
 def calls(view: ViewModel) -> list[CallItem]:
     """Return the calls of the replies that counted; those that only changed the to-do list are seen in the list."""
-    return [item for item in view.items if isinstance(item, CallItem) and not item.discarded and not is_quiet(item)]
+    return [item for item in view.items if isinstance(item, CallItem) and is_listed(item)]
 
 
 def did_something(view: ViewModel) -> bool:

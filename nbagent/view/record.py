@@ -210,7 +210,8 @@ def _agent(one: Nested) -> str:
     said = f"{one.agent}: {one.title}" if one.title else one.agent
     lines = [f"<p><small>{_words(text)}</small></p>" for text in outline.agent_steps(one)]
     head = _words(one_line(f"{said} · {nested.facts(one)}", 200))
-    lines += [f"<p><small>{_words(text)}</small></p>" for text in todos.record_lines(one.view.todos)]
+    if listed := todos.record_lines(one.view.todos):
+        lines.append(f"<p><small>{'<br>'.join(map(_words, listed))}</small></p>")
     return _fold(head, "".join([*lines, f"<p><small>{_words(nested.line(one))}</small></p>"]))
 
 

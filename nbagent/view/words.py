@@ -27,6 +27,7 @@ LEFT_OUT = "Not wanted; what was approved beside it in the same card was. Go on 
 DEFAULTS: Mapping[str, object] = {
     "list_variables.limit": 200, "read_notebook.start": 1, "read_notebook.limit": 100, "read_file.start_line": 1,
     "edit_file.replace_all": False, "run_all.kept": False, "glob.folder": ".", "grep.folder": ".",
+    "task.model": "", "task.thoroughness": "medium", "task.agent": "general-purpose",
 }  # fmt: skip
 """Arguments that say nothing where they are what they are without being given; tests compare them with the tools."""
 
@@ -70,6 +71,8 @@ def arguments(given: Json, preview: Json, *, name: str, title: str, whole: bool)
     shown = {str(preview.get("body", "")), str(preview.get("old", ""))} if preview.get("kind", "none") != "none" else ()
     said = _words(title)
     for key, value in given.items():
+        if name == "ask_user" and key == "questions" and not whole:
+            continue  # the question itself is shown
         if value is None or (isinstance(value, str) and value.strip() and value in shown):
             continue
         if value == DEFAULTS.get(f"{name}.{key}", _NONE):

@@ -278,6 +278,30 @@ async def test_a_typed_number_chooses():
     assert [await approver.question(question) for _ in range(4)] == ["second", "7", "something else", ""]
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("2", "b"),
+        ("1, 3", "a\nc d"),
+        ("3 1", "a\nc d"),
+        ("B", "b"),
+        ("c d", "c d"),
+        ("1,9", "1,9"),
+        ("a and e", "a and e"),
+    ],
+)
+async def test_several_choices_are_typed_as_numbers_or_names_and_anything_else_is_words(text, answer):
+    approver, shown = typed(text)
+    question = Question("q", "Which?", ("a", "b", "c d"), header="Way", details=("first", "", ""), many=True)
+    assert await approver.question(question) == answer
+    assert "[Way] Which?\n  1. a: first\n  2. b\n  3. c d" in shown[0]
+
+
+async def test_where_one_choice_is_the_answer_two_numbers_are_words():
+    approver, _ = typed("1,2")
+    assert await approver.question(Question("q", "Which?", ("a", "b"))) == "1,2"
+
+
 async def test_a_typed_card_shows_a_change_as_a_diff_and_what_the_code_would_do():
     approver, shown = typed("y")
     preview = Preview("diff", "a = 1\nb = 3", "a = 1\nb = 2", effects=("rebinds `b`", "writes \u202eout.csv"))

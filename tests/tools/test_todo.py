@@ -91,8 +91,18 @@ def test_a_call_that_was_refused_or_is_broken_has_changed_nothing(broken):
 def test_only_an_open_list_is_told_again():
     assert todo.reminder([]) == todo.reminder(listed(item("a", "completed"))) == ""
     told = todo.reminder(listed(item("a", "completed"), item("b", "in_progress"), item("c")))
-    assert "[x] a\n[>] b\n[ ] c" in told
+    assert "<todo-list>\n[x] a\n[>] b\n[ ] c\n</todo-list>" in told
     assert "1 of 3 done" in told
+
+
+def test_a_list_that_was_told_with_a_summary_goes_on_and_a_later_call_replaces_it():
+    before = listed(item("a", "completed"), item("b", "in_progress"))
+    made = Session("s", system="", tools=(), store=NoStore())
+    made.transcript.ask([text_block(f"Summed up.\n\n{todo.reminder(before)}"), text_block("go on")])
+    assert todo.of_messages(made.transcript) == before
+    made.transcript.reply([{"type": "tool_use", "id": "c", "name": "todo_write", "input": {"todos": []}}])
+    made.transcript.answer({"c": result_block("c", [text_block("…")])})
+    assert todo.of_messages(made.transcript) == []
 
 
 def test_it_is_among_the_tools_of_every_run():
