@@ -120,12 +120,9 @@ class QuestionCard:
         bar = row(*inline, *(() if several else (first.words,)), self.send, self._hint, name="nbagent-bar")
         head = [ipywidgets.HTML(asking.questions_html(len(questions)))] if several else []
         self.widget = ipywidgets.VBox([*head, *(part.widget for part in self.parts), bar])
-        for name in (
-            "nbagent-card",
-            "nbagent-asking",
-            f"nbagent-card-{serial}",
-            *(["nbagent-form"] if self.form else []),
-        ):
+        above = several or (first.buttons and not first.inline)
+        names = ["nbagent-card", "nbagent-asking", f"nbagent-card-{serial}", "nbagent-form" if self.form else ""]
+        for name in filter(None, [*names, "nbagent-choicesabove" if above else ""]):
             self.widget.add_class(name)
         self.refresh()
         self._ready = view.arm(self)

@@ -37,7 +37,7 @@ def keeps_out(said):
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
                                    "permissionDecisionReason": "no scratch code here"}}"""
 PLAN = "## Plan\n\n1. Load `orders.csv`"
-FOCUS = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText"
+FOCUS = "(e => e === document.body ? '' : e.getAttribute('aria-label') ?? e.innerText)(document.activeElement)"
 
 
 def todos(done: int) -> dict:
@@ -60,7 +60,7 @@ async def awake(desk: Desk, agent: int, name: str) -> None:
 async def tab_to(desk: Desk, name: str) -> None:
     """Press Tab until what bears that name has the focus."""
     for _ in range(25):
-        if name in (await desk.notebook.page.evaluate(FOCUS)):
+        if name == (await desk.notebook.page.evaluate(FOCUS)).strip():
             return
         await desk.notebook.press("Tab")
     raise AssertionError(f"no way by Tab to {name}")
@@ -146,7 +146,7 @@ async def test_with_keys_only_a_number_chooses_and_enter_sends(desk: Desk) -> No
     await notebook.press("2")
     await awake(desk, agent, "land")
     assert "The person answered: gross" in desk.results(1)
-    await tab_to(desk, "net")
+    await notebook.page.wait_for_function(f"({FOCUS}).startsWith('Which column?')")  # there the person goes on
     await notebook.press("1", "3")  # there is no third
     await tab_to(desk, "month")
     await notebook.press("Space", "3", "Escape")

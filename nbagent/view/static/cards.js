@@ -160,7 +160,7 @@ export function dressCards(root, focus) {
     const asked = question.querySelector(".nbagent-asked");
     if (!asked) continue; // its children are not there yet
     question.setAttribute("role", "group");
-    question.setAttribute("aria-label", asked.textContent ?? "");
+    question.setAttribute("aria-label", `${asked.textContent ?? ""} A number chooses, Escape goes to the box for words.`);
   }
   for (const box of root.querySelectorAll(".nbagent-preview:not([data-watched])")) {
     if (!(box instanceof HTMLElement)) continue;

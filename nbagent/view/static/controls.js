@@ -6,6 +6,8 @@
  */
 import { QUESTION, TICK, WORDS, chooseByNumber, dressCards, keyInArea, nextQuestion, oneOf, readCard } from "./cards.js";
 
+/** A card whose choices stand above its bar: there the person begins. */
+const BEGINS_ABOVE = ".nbagent-choicesabove";
 const ANSWERS = ["approve", "deny", "send"];
 
 /** The name of the button around `target` that answers with what stands in its card, "" if there is none. @param {Element | null} target */
@@ -120,10 +122,17 @@ export function controls(root, home, model, clicked, click, stopped) {
       bar.setAttribute("aria-label", approval
         ? "Approve or deny the call. Enter approves, Escape goes to the box for what to do instead."
         : "Answer the question: a number chooses, Escape goes to the box for words.");
-      if (inside && free) bar.focus({ preventScroll: true });
+      if (inside && free && !bar.closest(BEGINS_ABOVE)) bar.focus({ preventScroll: true });
+    }
+    for (const card of root.querySelectorAll(`${BEGINS_ABOVE}:not([data-begun])`)) {
+      const first = card.querySelector(QUESTION);
+      if (!(card instanceof HTMLElement) || !(first instanceof HTMLElement)) continue; // not there yet
+      card.dataset.begun = "1";
+      first.tabIndex = 0;
+      if (inside && free) first.focus({ preventScroll: true });
     }
     if (!inside || document.activeElement !== document.body) return; // else the button that had the focus is gone
-    const bar = root.querySelector(".nbagent-bar");
+    const bar = root.querySelector(`${BEGINS_ABOVE} ${QUESTION}, .nbagent-bar`);
     (bar instanceof HTMLElement ? bar : home).focus({ preventScroll: true });
   };
   /** @param {MouseEvent} event */
