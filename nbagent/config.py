@@ -35,7 +35,6 @@ RESUME = ("always", "ask", "never")
 CHOICES = {"rerun": RERUN, "stale": STALE, "resume": RESUME}
 WEB = ("search", "fetch")
 """What the model's server may do on the web."""
-_WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
 SERVERS = "mcp_servers"
 """The table of the person's MCP servers in their own file: no setting, `app/mcp.py` reads it."""
 ENDPOINTS = "endpoints"

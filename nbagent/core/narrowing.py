@@ -12,15 +12,9 @@ from dataclasses import replace
 from nbagent.core.agents import AgentSpec
 from nbagent.core.errors import ConfigError
 from nbagent.core.messages import Json
-from nbagent.core.policy import TABLE, Decision, Gate, Mode
+from nbagent.core.policy import MODES, TABLE, Decision, Gate, Mode
 from nbagent.core.rules import Action, Rule, grammar_of
 from nbagent.core.tools import Kind, Tool
-
-MODES: dict[str, Mode] = {
-    **{str(mode): mode for mode in Mode},
-    "acceptEdits": Mode.ACCEPT_EDITS, "bypassPermissions": Mode.BYPASS, "dontAsk": Mode.DONT_ASK, "auto": Mode.DEFAULT,
-}  # fmt: skip
-"""Names of modes, ours and Claude Code's."""
 
 ALWAYS = frozenset({"read_result"})
 """Tools that no kind is without: a long result is cut, and this shows the rest."""

@@ -32,6 +32,12 @@ class Mode(StrEnum):
 WIDTH = {Mode.PLAN: 0, Mode.READ_ONLY: 0, Mode.DONT_ASK: 1, Mode.DEFAULT: 2, Mode.ACCEPT_EDITS: 3, Mode.BYPASS: 4}
 """How much may happen unasked in a mode."""
 
+MODES: dict[str, Mode] = {
+    "manual": Mode.DEFAULT, "acceptEdits": Mode.ACCEPT_EDITS, "dontAsk": Mode.DONT_ASK,
+    "bypassPermissions": Mode.BYPASS, "auto": Mode.DEFAULT, **{str(mode): mode for mode in Mode},
+}  # fmt: skip
+"""Names of modes, Claude Code's and ours; its `auto` lets a classifier decide, and there is none here."""
+
 _COLUMNS = (Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN, Mode.READ_ONLY, Mode.DONT_ASK, Mode.BYPASS)
 
 _ROWS: dict[Kind, tuple[Action, ...]] = {

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from nbagent.core.agents import AgentSpec
 from nbagent.core.messages import Json
+from nbagent.core.policy import MODES
 from nbagent.extend.frontmatter import Fields, parse
 from nbagent.extend.instructions import WAITS
 from nbagent.extend.places import Places
@@ -21,9 +22,6 @@ from nbagent.extend.skills import EFFORTS, hook_tables, safe_model
 from nbagent.extend.textfiles import TextFile, files_below, is_inside, read_text
 from nbagent.extend.trust import Power, Trust
 
-MODES = ("default", "acceptEdits", "plan", "bypassPermissions", "dontAsk", "auto",
-         "accept-edits", "read-only", "dont-ask", "bypass")  # fmt: skip
-"""Names of permission modes, Claude Code's and ours."""
 _FIELDS = (
     *("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns", "skills", "mcpServers"),
     *("hooks", "memory", "background", "effort", "isolation", "color", "initialPrompt", "omitClaudeMd"),
@@ -111,7 +109,7 @@ def _spec(read: TextFile, source: Literal["project", "user"], shown: str, proble
         tools=None if tools is not None and "*" in tools else tools,
         disallowed_tools=fields.names("disallowedTools") or (),
         model=safe_model(fields, source),
-        permission_mode=fields.choice("permissionMode", MODES),
+        permission_mode=fields.choice("permissionMode", tuple(MODES)),
         max_turns=fields.number("maxTurns"),
         skills=fields.names("skills") or (),
         mcp_servers=_servers(fields),

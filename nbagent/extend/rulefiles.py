@@ -16,24 +16,13 @@ from typing import Any
 
 from nbagent.core.errors import ConfigError
 from nbagent.core.messages import Json
-from nbagent.core.policy import WIDTH, Mode
+from nbagent.core.policy import MODES, WIDTH, Mode
 from nbagent.core.rules import ACTIONS, Action, Rule, Source
 from nbagent.extend.places import Places
 from nbagent.extend.survey import read_json, rule_power, setting_power
 from nbagent.extend.textfiles import read_text
 from nbagent.extend.trust import Power
 
-MODES: dict[str, Mode] = {
-    "default": Mode.DEFAULT,
-    "manual": Mode.DEFAULT,
-    "acceptEdits": Mode.ACCEPT_EDITS,
-    "plan": Mode.PLAN,
-    "dontAsk": Mode.DONT_ASK,
-    "bypassPermissions": Mode.BYPASS,
-    "auto": Mode.DEFAULT,
-    **{str(mode): mode for mode in Mode},
-}
-"""Claude Code's names of modes, and ours."""
 AUTO = "{file}: the mode auto lets a classifier decide; there is none here, so it is read as default"
 _NAMES = ("settings.json", "settings.toml")
 _LOCAL = ("settings.local.json", "settings.local.toml")
