@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from nbagent.app import todos
 from nbagent.app.agents import Errand, Team
 from nbagent.app.checkpointing import Checkpointing
+from nbagent.app.compacting import compaction_of
 from nbagent.app.consent import before_run
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
@@ -72,7 +73,9 @@ class Assembly:
             limits=self.settings.limits(),
             notebook=lambda: place.notebook.path if place.notebook is not None else "",
             closing=lambda: ledger.closing(conversation.seen.listing or ()),
-        )
+            compaction=compaction_of(extension=self.extension, conversation=conversation, settings=self.settings,
+                                     opening=lambda: self.opening("", ())),
+        )  # fmt: skip
         conversation.model = agent.model.name
         document, resumed, conversation.resumed = place.document, conversation.resumed, False
         if self.errand is not None:

@@ -14,6 +14,7 @@ from nbagent.app.agents import Errand
 from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.assembly import assemble, tell_of_idle_rules
 from nbagent.app.consent import before_run, consented
+from nbagent.app.continuing import going_on, unfinished
 from nbagent.app.extension import Extension
 from nbagent.app.keptrun import KeptRun
 from nbagent.app.model import RunModel, fallback_of
@@ -85,6 +86,8 @@ async def run_agent_cell(
     An `errand` is done by a subagent, beside the conversation.
     Raises ConfigError for what they must change first, RunFailed where the run could not finish, and what `compose` does.
     """
+    if compose is None and errand is None and extension.wanted_to_go_on():
+        compose = going_on(extension, in_its_cell=True)
     request = _request(extension, line, body, compose, errand)
     number, stop = extension.number.keep(), Stop()
     extension.begin(stop)
@@ -196,10 +199,14 @@ async def _run(
         ended = await drive(events, place.view.show, agent=agent, session=session, stop=stop)
         if isinstance(agent.model, RunModel):
             await agent.model.aclose()
-        extension.hooks.rested(session.id)
-        answer = Answer.of(ended, session.id, not_compared=kept.not_compared(ended))
         if len(session.transcript) == known:
             untold()
+        session = session.newest
+        if request.errand is None:
+            cell = (place.notebook.own_cell if place.notebook is not None else None) or ""
+            extension.unfinished = unfinished(noted.run, cell, request.given, ended)
+        extension.hooks.rested(session.id)
+        answer = Answer.of(ended, session.id, not_compared=kept.not_compared(ended))
         await conversation.learn(place.notebook, ended.cells)
     if noted.problem:  # of this run's undo, so no part of what is shown when the cell is run again
         problem = before_run(Noted, text=noted.problem)

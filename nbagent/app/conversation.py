@@ -143,6 +143,19 @@ class Conversation:
         self.beside = self.beside and not own
         self.store.append({"type": "resumed", "moved": own, "kernel": kernel})
 
+    def goes_on_in(self, session: Session) -> None:
+        """Go on in a session that begins with a summary: what was told and read before must be told and read again."""
+        self.session = session
+        self.store = session.store if isinstance(session.store, JsonlStore) else self.store
+        self.memory, self.told_mode, self.told_agents, self.began = NotebookMemory(), Mode.DEFAULT, (), {}
+        self.seen.cells.clear()
+        self.seen.listing = None
+
+    def about(self) -> dict[str, Any]:
+        """Return what the first record says of a session in which this conversation goes on."""
+        more: dict[str, Any] = {"title": self.title, "beside": self.beside, "ways": self.ways.to_json()}
+        return {"notebook": self.notebook, "voice": self.voice, **{key: value for key, value in more.items() if value}}
+
     def entitle(self, title: str) -> None:
         """Give it a name."""
         self.title = title

@@ -40,6 +40,7 @@ from nbagent.jupyter.refusals import Refusals
 from nbagent.jupyter.timer import CellTimer
 
 if TYPE_CHECKING:
+    from nbagent.app.continuing import Unfinished
     from nbagent.app.forks import Point
     from nbagent.app.hooks import KernelHooks
     from nbagent.app.model_command import Listings
@@ -85,6 +86,8 @@ class Extension:
         self.silent: set[str] = set()  # clients of this kernel none of whose pages answers (jupyter/front_end.py)
         self.desk: Desk | None = None  # what hears the buttons of finished runs
         self.again: dict[str, float] = {}  # cells that a click runs now, until when: they ask the model in any case
+        self.unfinished: Unfinished | None = None  # the last run, if it can be gone on with
+        self.continued: dict[str, float] = {}  # cells whose run a click goes on with now, until when
         self.approver: Approver | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.waiting = WaitingRecords(shell)
@@ -198,6 +201,12 @@ class Extension:
 
         if time.monotonic() < self.again.pop(running_cell(self.shell) or "", 0.0):
             options["again"] = True
+
+    def wanted_to_go_on(self) -> bool:
+        """Whether a click on the record of the running cell asked to go on with its run."""
+        from nbagent.jupyter.front_end import running_cell
+
+        return time.monotonic() < self.continued.pop(running_cell(self.shell) or "", 0.0)
 
     def mode(self) -> Mode:
         """The mode in force without a cell's own options."""

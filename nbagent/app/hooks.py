@@ -159,6 +159,12 @@ class KernelHooks:
             return
         self._idle = asyncio.create_task(_idle(*found))
 
+    def moved(self, before: str, after: str) -> None:
+        """Say that the conversation of the session `before` goes on in the session `after`: its hooks stay as they are."""
+        if (found := self._tables.pop(before, None)) is not None:
+            self._tables[after] = (found[0], replace(found[1], session_id=after))
+        self._of_document = {name: after if one == before else one for name, one in self._of_document.items()}
+
     # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _end(self, session: str, reason: str) -> None:

@@ -39,6 +39,7 @@ from nbagent.core.events import (
 from nbagent.core.events_json import to_json
 from nbagent.core.messages import Json
 from nbagent.core.ports import Kernel
+from nbagent.core.session import Session
 from nbagent.core.tools import Tool
 from nbagent.extend.runs import FinishedRun
 from nbagent.jupyter.kernel import transformed
@@ -60,6 +61,7 @@ class KeptRun:
         self._events: list[Event] = []
         self._conversation: Conversation | None = None
         self._first = 0
+        self._session: Session | None = None
         self._cell = (place.notebook.own_cell if place.notebook is not None else None) or ""
         own = place.notebook.path if place.notebook is not None else ""
         kernel = extension.kernel
@@ -79,6 +81,7 @@ class KeptRun:
     def begin(self, conversation: Conversation) -> None:
         """Say which conversation the run is of; its first message is the next one."""
         self._conversation, self._first = conversation, len(conversation.session.transcript)
+        self._session = conversation.session
         if self._cell:  # until it ends: if the kernel goes away, the cell goes on with what was cut off
             conversation.finished(self._cell, None)
 
@@ -100,16 +103,23 @@ class KeptRun:
         conversation, cell = self._conversation, self._cell
         if conversation is None:
             return
+        began_in, ended_in = self._session or conversation.session, conversation.session
+        if (
+            ended.reason is Reason.REFUSAL and cell and ended_in is began_in
+        ):  # put differently, it is asked without that
+            conversation.finished(cell, self._first)
         kept = self._is_kept(ended)  # a run that is cut off is gone on with when its cell is run again
         if not kept:
             return
-        if cell:
+        if cell and ended_in is began_in:
             conversation.finished(cell, self._first)
         now = await here(self._extension.shell, self._place.notebook)
         if now is None:
             return
-        messages = conversation.session.transcript[:]
-        past = await asyncio.to_thread(past_hashes, messages[: self._first])
+        past = await asyncio.to_thread(past_hashes, began_in.transcript[: self._first])
+        messages, first = ended_in.transcript[:], self._first
+        if ended_in is not began_in:  # summed up on the way: it goes on from the summary
+            first = 1 + (messages[0]["role"] == "assistant")
         run = FinishedRun(
             run=self._run(),
             text=self._key.text,
@@ -119,13 +129,13 @@ class KeptRun:
             above=now.above,
             shown=await shown_above(self._place.notebook, now),
             texts=now.texts,
-            untold=await asyncio.to_thread(untold, now, messages),
+            untold=await asyncio.to_thread(untold, now, [*began_in.transcript, *messages]),
             past=past[-1],
             cells=tuple(cell for cell in ended.cells if now.ids is None or cell in now.ids),
             inputs=await asyncio.to_thread(self._inputs.to_json),
             events=tuple(_stored(event) for event in coalesce(self._events) if not _streamed(event)),
-            session=conversation.session.id,
-            first=self._first,
+            session=ended_in.id,
+            first=first,
             last=len(messages),
         )
         if problem := await asyncio.to_thread(self._extension.runs.keep, run):

@@ -185,6 +185,18 @@ def _mcp(extension: Extension, rest: str) -> Said:
     return command(extension, rest)
 
 
+def _continue(extension: Extension, rest: str) -> Said:
+    from nbagent.app.continuing import continue_run
+
+    return continue_run(extension, rest)
+
+
+def _compact(extension: Extension, rest: str) -> Said:
+    from nbagent.app.compacting import compact
+
+    return compact(extension, rest)
+
+
 def _explore(extension: Extension, rest: str) -> Said:
     from nbagent.app.agents import explore
 
@@ -246,6 +258,8 @@ def _help(_: Extension, __: str) -> str:
         "%agent fix [WORDS]         repair the cell that failed last; the repair is shown before it is made\n"
         "%agent history [N]         the runs so far, newest first; with N the record of one\n"
         "%agent export [FILE]       a notebook without agent cells; FILE.md is Markdown, FILE.py a script\n"
+        "%agent continue [WORDS]    go on with the run that was stopped, with its options; WORDS and options may say more\n"
+        "%agent compact [WORDS]     sum the conversation up now, so that there is room; WORDS say what to keep of it\n"
         "%agent explore WORDS       a subagent that only looks finds it out: [quick | medium | very thorough] what to look for\n"
         "%agent plan WORDS          look and plan first; you see the plan and agree, change it or say what to think over\n"
         "%agent agents              the kinds of subagents\n"
@@ -279,6 +293,8 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "export": _export,
     "hooks": _hooks,
     "mcp": _mcp,
+    "continue": _continue,
+    "compact": _compact,
     "explore": _explore,
     "plan": _plan,
     "agents": _agents,

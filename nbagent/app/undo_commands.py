@@ -9,6 +9,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Literal
 
+from nbagent.app.continuing import ONLY_LAST
 from nbagent.app.document import find_document
 from nbagent.app.undo import RUNNING, UNKNOWN
 from nbagent.app.undo_record import write_down
@@ -24,6 +25,7 @@ AGAIN_SOON = 15.0
 """Seconds in which the page runs the cell; a person who runs it later means what they do."""
 NO_AGAIN = "Run this cell again with %%agent --again: this page has no button that would do it."
 
+NO_CONTINUE = "Write %agent continue in a cell: this page has no button that would do it."
 
 # ── the commands ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -79,9 +81,11 @@ async def clicked(extension: Extension, click: Click) -> Said:
     """Do what a click in the record of a run asks for; return what is said beside the button, "" where the record says it."""
     from nbagent.jupyter.desk import Said
 
+    if click.op == "continue" and (extension.unfinished is None or extension.unfinished.run != click.run):
+        return Said(ONLY_LAST)
     if not click.cell or not await asyncio.to_thread(_has_run, extension, click):
         return Said(NO_AGAIN if click.op == "again" else UNKNOWN)
-    if click.op != "again":
+    if click.op not in {"again", "continue"}:
         text, written = await _carry_out(extension, click.op, click.run, click.cell)
         return Said("" if written else text)
     async with find_document(extension.shell, click.cell) as notebook:
@@ -90,6 +94,9 @@ async def clicked(extension: Extension, click: Click) -> Said:
 
 def _has_run(extension: Extension, click: Click) -> bool:
     """Whether the run is one of this person's and was in the cell whose output has the link."""
+    last = extension.unfinished
+    if click.op == "continue":
+        return last is not None and (last.run, last.cell) == (click.run, click.cell)
     if extension.undo.has_run(click.run, click.cell):
         return True
     return click.op == "again" and any(run.run == click.run for run in extension.runs.of_cell(click.cell))
@@ -107,8 +114,9 @@ async def _again(extension: Extension, click: Click, notebook: LiveNotebook | No
         return Said(NO_AGAIN)
     if extension.stop is not None:
         return Said(RUNNING)
-    extension.again[click.cell] = time.monotonic() + AGAIN_SOON
-    return Said(NO_AGAIN, execute=click.cell)
+    asked = extension.continued if click.op == "continue" else extension.again
+    asked[click.cell] = time.monotonic() + AGAIN_SOON
+    return Said(NO_CONTINUE if click.op == "continue" else NO_AGAIN, execute=click.cell)
 
 
 def show_desk(extension: Extension) -> None:

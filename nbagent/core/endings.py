@@ -53,6 +53,11 @@ _WORDS: dict[Reason, tuple[str, str]] = {
     ),
 }
 
+GOES_ON = frozenset({
+    Reason.MAX_TURNS, Reason.BUDGET, Reason.TIMEOUT, Reason.MAX_TOKENS, Reason.INTERRUPTED, Reason.REPEATED, Reason.ERROR,
+})  # fmt: skip
+"""Ends of runs that can be gone on with as they are."""
+
 
 def refused(details: Json) -> str:
     """Return the sentence for a refusal, with what the server's `stop_details` say of it."""

@@ -182,17 +182,19 @@ class Session:
             found = found._heir
         return found
 
-    def successor(self) -> Session:
+    def successor(self, new_id: str = "", about: Json | None = None) -> Session:
         """Return an empty session with the same system prompt and tools, in which this conversation can go on.
 
         Its id tells of which one it is (`-sum1`, `-sum2` …), its first record says `compacted_from`; ids of calls stay
         unique in both, and what was used is counted on. It counts once `hand_on` is called.
         """
         name, mark, number = self.id.rpartition("-sum")
-        new_id = f"{name}-sum{int(number) + 1}" if mark and number.isdecimal() else f"{self.id}-sum1"
+        new_id = new_id or (f"{name}-sum{int(number) + 1}" if mark and number.isdecimal() else f"{self.id}-sum1")
         origin = {"compacted_from": {"session": self.id, "messages": len(self.transcript)}}
         store = self.store.beside(new_id)
-        made = Session(new_id, system=self.system, tools=self.tools, store=store, about={**self._about, **origin})
+        made = Session(
+            new_id, system=self.system, tools=self.tools, store=store, about={**(about or self._about), **origin}
+        )
         made.usage, made.cost, made.runs = self.usage, self.cost, self.runs
         made.transcript.call_ids = self.transcript.call_ids
         return made

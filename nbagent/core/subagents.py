@@ -20,6 +20,7 @@ from nbagent.core.narrowing import Narrowed
 from nbagent.core.run import Agent, Run
 from nbagent.core.summary import Compaction
 
+_ALONE = Compaction()
 _STOPPED = frozenset({Reason.INTERRUPTED, Reason.TIMEOUT, Reason.CELL_GONE})
 
 
@@ -73,7 +74,7 @@ def _agent(parent: Run, child: Child) -> Agent:
         notify_after=above.notify_after,
         spawn=above.spawn,
         compaction=above.compaction
-        and replace(above.compaction, standing=Compaction().standing, moved=Compaction().moved),
+        and replace(above.compaction, standing=_ALONE.standing, moved=_ALONE.moved, begins=_ALONE.begins),
         name=f"{child.spec.name} ({child.title})" if child.title else child.spec.name,
     )
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nbagent.core.messages import Block, Message, plain_text, text_block
+from nbagent.core.messages import Block, Json, Message, plain_text, text_block
 from nbagent.core.ports import Model
 from nbagent.core.session import Session
 
@@ -52,13 +52,15 @@ class Compaction:
 
     `at` is the share of the model's context window (0 to 1) from which that happens; `window` gives the tokens of a
     model's (None: not known, so only when the server says that it is full). `standing` gives what the model
-    must be told anew, of the session that ends; `moved` hears in which session the conversation goes on.
+    must be told anew, of the session that ends; `moved` hears in which session the conversation goes on. `begins`
+    gives the id of that one and what its first record says ("" and {}: told from the session that ends).
     """
 
     at: float = 0.8
     window: Callable[[Model], int | None] = _no_window
     standing: Callable[[Session], Awaitable[Sequence[Block]]] = _nothing
     moved: Callable[[Session], None] = lambda _: None
+    begins: Callable[[], tuple[str, Json]] = lambda: ("", {})
 
 
 def asked_for(messages: Sequence[Message], *, whole_first: bool = False) -> list[str]:

@@ -207,7 +207,7 @@ class _Asking:
 async def _go_on(run: Run, asked: _Asking, trigger: str) -> AsyncGenerator[Event]:
     """Begin the session that goes on, with the summary; the old one stays the run's until the new one is whole."""
     compaction, old = run.agent.compaction or Compaction(), run.session
-    heir = old.successor()
+    heir = old.successor(*compaction.begins())
     compaction.moved(heir)
     try:
         standing = await compaction.standing(old)

@@ -30,7 +30,7 @@ PATIENCE = 20.0
 BUSY = "A cell is running: try again when it is done."
 FAILED = "It did not work: %agent traceback shows why."
 
-Op = Literal["undo", "redo", "again"]
+Op = Literal["undo", "redo", "again", "continue"]
 _RUN = re.compile(r"\Arun-[0-9a-f]{1,32}\Z")
 
 
@@ -153,6 +153,6 @@ class Desk:
 
 def _click(content: dict[str, Any]) -> Click | None:
     op, run = content.get("op"), content.get("run")
-    if op not in ("undo", "redo", "again") or not isinstance(run, str) or not _RUN.match(run):
+    if op not in ("undo", "redo", "again", "continue") or not isinstance(run, str) or not _RUN.match(run):
         return None
     return Click(op, run, str(content.get("cell") or ""), str(content.get("page") or ""))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nbagent.core.endings import GOES_ON
 from nbagent.core.events import Reason
 from nbagent.core.shown import visible_plain
 from nbagent.view import nested
@@ -60,6 +61,11 @@ def calls(view: ViewModel) -> list[CallItem]:
 def did_something(view: ViewModel) -> bool:
     """Tell whether a call has run that does more than look, so that there may be something to take back."""
     return any(call.name not in LOOKS and call.status in _RAN for call in calls(view))
+
+
+def goes_on(view: ViewModel) -> bool:
+    """Tell whether the run was stopped before it was done, so that one can go on with it."""
+    return view.ended is not None and view.ended.reason in GOES_ON
 
 
 def line(item: CallItem) -> str:

@@ -105,7 +105,8 @@ def _links(view: ViewModel) -> str:
         return ""
     undo = f'<a href="#nbagent-undo-{view.run_id}">%agent undo</a> takes this run back · '
     again = f'<a href="#nbagent-again-{view.run_id}">Run again</a> asks the model anew'
-    return f"<br>{undo if outline.did_something(view) else ''}{again}"
+    on = f'<a href="#nbagent-continue-{view.run_id}">Continue</a> goes on with it · ' if outline.goes_on(view) else ""
+    return f"<br>{on}{undo if outline.did_something(view) else ''}{again}"
 
 
 def _words(text: str) -> str:

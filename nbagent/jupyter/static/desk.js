@@ -17,7 +17,7 @@ const READY_AT = [0, 1500, 4000, 10_000, 30_000]; // ms: some kernels hear the f
 const SETTLED_AT = [500, 2000]; // ms after which a page that was just loaded has its tabs
 const MARK_EVERY = 150; // ms
 const CLICK_PATIENCE = 30_000; // ms
-const LINK = /^#nbagent-(undo|redo|again)-(run-[0-9a-f]+)$/;
+const LINK = /^#nbagent-(undo|redo|again|continue)-(run-[0-9a-f]+)$/;
 const CELL = ".jp-Cell[data-windowed-list-index]";
 
 const STYLE = `

@@ -1,0 +1,164 @@
+"""Long work in a shell: what is summed up, what is told anew, and a run that goes on after it was stopped."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from nbagent.app.answer import RunFailed
+from nbagent.app.cell import run_agent_cell
+from nbagent.app.compacting import NOTHING, compact
+from nbagent.app.continuing import GO_ON, ONLY_LAST, continue_run
+from nbagent.app.continuing import NOTHING as NOTHING_LEFT
+from nbagent.app.extension import Extension
+from nbagent.app.undo_commands import clicked
+from nbagent.core.errors import ConfigError
+from nbagent.extend.hooks_python import hook_of
+from nbagent.headless.memory import MemoryNotebook
+from nbagent.jupyter.desk import Click
+from nbagent.tools.seen import Seen
+from tests.core.rig import check_transcript
+
+SCRIPTS = "-m scripted:tests.app.long_scripts"
+
+
+@pytest.fixture(scope="module")
+def shell() -> Iterator[InteractiveShell]:
+    made = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
+    yield made
+    made.restore_sys_module_state()
+
+
+@pytest.fixture
+def extension(shell, tmp_path, monkeypatch) -> Extension:
+    home = tmp_path / "home"
+    (home / "work").mkdir(parents=True)
+    monkeypatch.chdir(home / "work")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    shell.user_ns["x"] = 1
+    made = Extension(shell)
+    made.file = MemoryNotebook([{"id": "aaaa", "cell_type": "code", "source": "x = 1"}], path="n.ipynb")
+    return made
+
+
+# ── summing up ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_full_conversation_goes_on_in_a_new_session_that_is_told_everything_anew(extension):
+    extension.choose(context_window=1_000)
+    answer = await run_agent_cell(extension, f"{SCRIPTS}:fills", "find out what x is")
+    conversation = extension.last
+    assert conversation is not None
+    assert "SUMMARY: x is 1" in answer.text
+    assert "The open notebook is" in answer.text  # told anew, though it was told before
+    assert "find out what x is" in answer.text
+    assert answer.session_id == conversation.session.id == conversation.store.path.stem
+    check_transcript(conversation.session.transcript)
+    about = json.loads(conversation.store.path.read_text().splitlines()[0])
+    old = about["compacted_from"]["session"]
+    assert about["notebook"] == "n.ipynb"
+    last = json.loads((conversation.store.path.parent / f"{old}.jsonl").read_text().splitlines()[-1])
+    assert (last["type"], last["into"]) == ("compacted", answer.session_id)
+    extension.choose(context_window=1_000_000)
+    again = await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "and y?")
+    assert again.session_id == answer.session_id
+
+
+async def test_a_cell_that_was_read_before_the_summary_must_be_read_again_before_it_is_edited(extension):
+    extension.choose(context_window=1_000)
+    await run_agent_cell(extension, f"{SCRIPTS}:fills", "look")
+    assert extension.last is not None
+    assert extension.last.seen == Seen(cells={}, listing=extension.last.seen.listing)
+
+
+async def test_a_person_may_have_it_summed_up_and_say_what_to_keep(extension):
+    assert await compact(extension, "") == NOTHING
+    await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "never use pie charts")
+    before = extension.last.session
+    extension.choose(model="scripted:tests.app.long_scripts:sums_up")
+    said = await compact(extension, "keep the units")
+    assert said.startswith("The conversation was summed up: ")
+    assert "keep the units" in said
+    session = extension.last.session
+    assert session is not before
+    assert session is before.newest
+    check_transcript(session.transcript)
+    assert "never use pie charts" in str(session.transcript[0])
+    assert extension.stop is None
+    answer = await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "go")
+    assert "The open notebook is" in answer.text
+    assert answer.session_id == session.id
+
+
+async def test_where_it_cannot_be_summed_up_the_conversation_is_as_it_was(extension):
+    await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "hello")
+    before, told = extension.last.session, len(extension.last.session.transcript)
+    extension.choose(model="scripted:tests.app.long_scripts:has_nothing")
+    with pytest.raises(ConfigError, match="could not be summed up"):
+        await compact(extension, "")
+    assert extension.last.session is before
+    assert len(before.transcript) == told
+
+
+async def test_hooks_of_the_session_hear_of_it_and_stay(extension):
+    heard: list[dict] = []
+    extension.hooks.register(hook_of(heard.append, "PreCompact"))
+    extension.hooks.register(hook_of(heard.append, "PostCompact"))
+    extension.choose(context_window=1_000)
+    answer = await run_agent_cell(extension, f"{SCRIPTS}:fills", "look")
+    assert [(one["hook_event_name"], one["trigger"]) for one in heard] == [
+        ("PreCompact", "auto"),
+        ("PostCompact", "auto"),
+    ]
+    assert heard[1]["compact_summary"] == "SUMMARY: x is 1"
+    assert extension.hooks.table(answer.session_id) is not None
+
+
+# ── going on ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_run_that_reached_its_limit_says_what_is_left_and_goes_on_with_one_command(extension):
+    """Seed: "Always check the final stop_reason and implement a fallback path"."""
+    with pytest.raises(RunFailed):  # nobody is here to read why
+        await run_agent_cell(extension, f"{SCRIPTS}:stops --max-turns 1 --out kept", "look at all")
+    answer = extension.shell.user_ns["kept"]
+    assert (answer.stop_reason, answer.text) == ("max_turns", "Done: looked. Left: the rest.")
+    extension.choose(model="scripted:tests.app.long_scripts:goes_on")
+    extension.unfinished.given.pop("model")  # type: ignore[union-attr]
+    assert await continue_run(extension, "") == ""
+    last = extension.last.session.transcript
+    assert GO_ON in str(last[-2])
+    assert "The last run ended before the task was done: Stopped at the limit of 1 turn" in str(last[-2])
+    assert extension.last.session.id == answer.session_id
+    assert extension.unfinished is None
+    assert await continue_run(extension, "") == NOTHING_LEFT
+
+
+async def test_what_is_said_and_given_with_continue_counts_beside_the_options_of_before(extension):
+    with pytest.raises(RunFailed):
+        await run_agent_cell(extension, f"{SCRIPTS}:stops --max-turns 1 --mode plan", "look at all")
+    await continue_run(extension, f"{SCRIPTS}:goes_on --preset lookup only the totals")
+    transcript = extension.last.session.transcript
+    assert "only the totals" in str(transcript[-2])
+    assert extension.last.told_mode == "plan"
+
+
+async def test_the_button_runs_its_cell_and_goes_on_there(extension):
+    extension.file = None
+    with pytest.raises(RunFailed):
+        await run_agent_cell(extension, f"{SCRIPTS}:stops --max-turns 1", "look at all")
+    last = extension.unfinished
+    said = await clicked(extension, Click("continue", "run-000", "c1", "p"))
+    assert said.text == ONLY_LAST
+    extension.continued[""] = time.monotonic() + 5  # what a click on the cell's own button leaves
+    await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "look at all")
+    assert last is not None
+    assert GO_ON in str(extension.last.session.transcript[-2])
+    assert "look at all" not in str(extension.last.session.transcript[-2])
