@@ -85,8 +85,9 @@ async def clicked(extension: Extension, click: Click) -> Said:
         return Said(ONLY_LAST)
     if not click.cell or not await asyncio.to_thread(_has_run, extension, click):
         return Said(NO_AGAIN if click.op == "again" else UNKNOWN)
-    if click.op not in {"again", "continue"}:
-        text, written = await _carry_out(extension, click.op, click.run, click.cell)
+    op = click.op
+    if op == "undo" or op == "redo":  # noqa: PLR1714  (the type checker follows this)
+        text, written = await _carry_out(extension, op, click.run, click.cell)
         return Said("" if written else text)
     async with find_document(extension.shell, click.cell) as notebook:
         return await _again(extension, click, notebook)
