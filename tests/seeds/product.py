@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +15,6 @@ from nbagent.app.cell import run_agent_cell
 from nbagent.app.extension import Extension
 from nbagent.app.reports import command
 from nbagent.core.messages import Message
-from nbagent.extend.places import Places
-from nbagent.extend.survey import survey
-from nbagent.extend.trust import Trust
 
 SCRIPTS = "-m scripted:tests.seeds.scripts"
 
@@ -62,7 +59,13 @@ class Product:
         path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
         return path
 
+    def git(self, *words: str) -> None:
+        """Run git in the folder."""
+        subprocess.run(["git", *words], cwd=self.folder, check=True)
+
     def trusts(self) -> None:
-        """The person says yes to all that the folder's settings files hold now."""
-        places = Places.of(self.folder, os.environ)
-        Trust(places.root, places.own / "trust").answer(survey(places).powers, yes=True)
+        """The person says yes to all that the folder's files hold now."""
+        files = self.extension.files
+        files.load()
+        if (doubt := files.doubt) is not None:
+            files.answer(doubt, yes=True)

@@ -58,4 +58,14 @@ def echoes() -> list:
 
 
 def remembers() -> list:
-    return [[call("remember", note="The fiscal year begins in April.", topic="calendar")], results]
+    return [[call("remember", note="The fiscal year begins in April.", replaces="")], results]
+
+
+def careful() -> list:
+    """Runs a command, loads a skill, runs another command."""
+    return [
+        [call("shell", command="echo a > a.txt")],
+        [call("skill", skill="careful")],
+        [call("shell", command="echo b > b.txt")],
+        results,
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -68,6 +69,34 @@ async def test_1_hooks_of_a_project_wait_for_trust_and_guard_after_it(product):
     assert not (product.folder / "b.txt").exists()
 
 
+SKILL = """---
+name: careful
+description: Careful work.
+hooks:
+  PreToolUse:
+    - matcher: Bash
+      hooks:
+        - type: command
+          command: echo 'not while careful' >&2; exit 2
+---
+Be careful.
+"""
+
+
+async def test_2_skill_scoped_hooks_count_from_the_skills_invocation_to_the_end_of_the_session(product):
+    product.write(".claude/skills/careful/SKILL.md", SKILL)
+    product.trusts()
+    await product.cell("careful")
+    first, loaded, second = product.results()[:3]
+    assert (product.folder / "a.txt").exists() and "not while careful" not in first
+    assert "Be careful." in loaded
+    assert not (product.folder / "b.txt").exists() and "not while careful" in second
+    await product.cell("removes")
+    assert "not while careful" in product.results()[-1], "the session goes on, and the hook with it"
+    await product.cell("removes", options="--new")
+    assert "not while careful" not in product.results()[-1], "a new session has not invoked it"
+
+
 async def test_4_explore_subagent_is_read_only_codebase_exploration(product):
     await product.line("explore quick -m scripted:tests.seeds.scripts:writes what is there?")
     assert not list(product.folder.glob("*.txt"))
@@ -110,8 +139,6 @@ async def test_8_opus_sonnet_and_haiku_are_names_of_models(product):
 
 
 async def test_9_mcp_servers_extend_the_tools_with_claude_codes_names(product):
-    import sys
-
     product.write("~/.claude.json", {"mcpServers": {"s": {"command": sys.executable, "args": [str(SCRIPT)]}}})
     try:
         await product.cell("echoes")
@@ -142,6 +169,28 @@ async def test_10_custom_rules_beat_the_mode(product):
     await product.cell("writes")
     assert not list(product.folder.glob("*.txt"))
     assert "deny Edit(made.txt)" in product.results()[0]
+
+
+async def test_11_session_memory_claude_md_memory_files_and_project_state(product):
+    product.git("init", "-q", "-b", "quarterly")
+    product.write("CLAUDE.md", "Use British spelling. @more.md")
+    product.write("more.md", "Round to two places.")
+    product.write("sales.csv", "a,b\n1,2\n")
+    await product.cell("remembers")
+    told = product.told()
+    assert "Use British spelling." in told and "Round to two places." in told
+    assert "quarterly" in told and "sales.csv" in told
+    product.extension = Extension(product.shell)  # another kernel, another day
+    await product.cell("hears", options="--new")
+    assert "The fiscal year begins in April." in product.told()
+
+
+async def test_11_a_session_goes_on_after_a_restart_of_the_kernel(product):
+    first = await product.cell("small")
+    product.extension = Extension(product.shell)
+    second = await product.cell("large", options=f"--session {first.session_id}")
+    assert second.session_id == first.session_id
+    assert second.text == "large, after 3 messages"
 
 
 def test_3_and_7_background_agents_and_agent_teams_are_next_and_named_so():
