@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nbagent.app.conversation import Conversation
-from nbagent.app.model import RunModel, model_of, open_named
+from nbagent.app.model import RunModel, model_of, open_beside
 from nbagent.config import Settings
 from nbagent.core.agents import AgentSpec
 from nbagent.core.errors import ConfigError, ToolError
@@ -160,9 +160,6 @@ class Team:
         assert self._agent is not None
         return model_of(self._settings) if self._stands_in else self._agent.model
 
-    def _opened(self, name: str) -> Model:
-        return open_named(self._settings, name)
-
     def use_model(self, name: str) -> str:
         """Go on with the model `name` for the rest of this run, as a skill may ask; return what to tell people.
 
@@ -181,9 +178,9 @@ class Team:
             raise ConfigError("A call can't name a script as its model.")  # it would import a module
         name = (os.environ.get(_SUBAGENT_MODEL, "").strip() or wanted or spec.model).removesuffix("[1m]")
         if name not in {"", "inherit"}:
-            return self._opened(name)
+            return open_beside(self._settings, name, parent)
         if spec.source == "built-in" and spec.name == "Explore" and (less := at_most(parent.name, EXPLORE_AT_MOST)):
-            return self._opened(less)
+            return open_beside(self._settings, less, parent)
         return parent
 
     def _tools(self, spec: AgentSpec) -> Iterable[Tool]:

@@ -15,7 +15,7 @@ from nbagent.core.errors import ConfigError, Overloaded, Rejected
 from nbagent.core.messages import Json, Usage
 from nbagent.core.policy import Mode
 from nbagent.core.ports import Model, Request
-from nbagent.models import Facts, open_model, voice
+from nbagent.models import Facts, at_endpoint, catalog, open_model, voice
 from nbagent.models.catalog import DEFAULT_MODEL
 
 PATIENCE = 2
@@ -35,6 +35,20 @@ def open_named(settings: Settings, name: str) -> Model:
     return open_model(name, base_url=settings.base_url or None, endpoints=settings.endpoints)
 
 
+def open_beside(settings: Settings, name: str, beside: Model) -> Model:
+    """Return the model `name` for work beside `beside`, whose server a short name (opus, haiku …) is looked for at first.
+
+    A server of others that has no such model is asked for `beside` itself. Raises `ConfigError`.
+    """
+    endpoint = settings.endpoints.get(str(getattr(beside, "place", "")))
+    short = name.strip().lower()
+    if endpoint is None or short not in catalog.ALIASES:
+        return open_named(settings, name)
+    if short in endpoint.models or (endpoint.provider == "messages" and catalog.is_claude(beside.name)):
+        return at_endpoint(endpoint, short)
+    return beside
+
+
 def model_of(settings: Settings) -> Model:
     """Return the model of `settings`; raise `ConfigError` for a name that means none."""
     return open_named(settings, settings.model or DEFAULT_MODEL)
@@ -52,7 +66,8 @@ def fallback_of(settings: Settings) -> tuple[Model | None, str]:
     """
     if not settings.fallback_model:
         return None, ""
-    first, second = model_of(settings), open_named(settings, settings.fallback_model)
+    first = model_of(settings)
+    second = open_beside(settings, settings.fallback_model, first)
     if voice(first) != voice(second):
         return None, f"not used: {settings.fallback_model} is not at the server of {first.name}"
     return (second, "") if second.name != first.name else (None, "not used: it is the same model")
@@ -109,7 +124,7 @@ class RunModel:
         For a skill that names a model: for the rest of the run. Raises `ConfigError`: an unknown name, or a model that
         can't read what was thought so far.
         """
-        model = self._first if name.strip() in {"", "inherit"} else open_named(self._settings, name)
+        model = self._first if name.strip() in {"", "inherit"} else open_beside(self._settings, name, self._first)
         if voice(model) != voice(self._first):
             raise ConfigError(
                 f"{name} is not at the server of {self._first.name}, and a run can't move to another one. "

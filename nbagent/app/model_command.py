@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,7 @@ from nbagent.core.errors import ConfigError, NbagentError
 from nbagent.core.ports import Model
 from nbagent.core.shown import visible_plain
 from nbagent.models import AnthropicModel, Endpoint, Facts, voice
-from nbagent.models.catalog import ALIASES, DEFAULT_MODEL, nearest
+from nbagent.models.catalog import ALIASES, DEFAULT_MODEL, nearest, resolve
 
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
@@ -143,7 +144,7 @@ def report(extension: Extension, settings: Settings) -> str:
         )
     lines += _labelled("used by", _used(extension))
     lines += _labelled("subagents", _kinds(extension))
-    names = [f"{short} = {open_named(settings, short).name}" for short in ALIASES] if not settings.base_url else []
+    names = [f"{short} = {resolve(short, os.environ)}" for short in ALIASES]
     lines += _labelled("names", [*names, f"{OPUSPLAN} = opus in plan mode, else sonnet", "or any model id"])
     lines += _labelled("endpoints", [_endpoint(one) for one in settings.endpoints.values()] or [_NO_ENDPOINTS])
     lines.append("change     %agent model NAME, or for one cell %%agent -m NAME")

@@ -31,6 +31,8 @@ __all__ = [
     "Endpoint",
     "PlatformModel",
     "ScriptedModel",
+    "at_endpoint",
+    "catalog",
     "open_model",
     "voice",
     "warm_up",

@@ -11,7 +11,7 @@ from traitlets.config import Config
 
 from nbagent.app.cell import run_agent_cell
 from nbagent.app.extension import Extension
-from nbagent.app.model import fallback_of, model_of, open_named, run_model
+from nbagent.app.model import fallback_of, model_of, open_beside, open_named, run_model
 from nbagent.app.reports import Checked, command
 from nbagent.config import load, own_file
 from nbagent.core.errors import ConfigError
@@ -151,6 +151,18 @@ async def test_a_skill_may_change_the_model_of_a_run_but_not_its_server(extensio
         ConfigError, match=r"a run can't move to another one\. Choose it for a whole cell: %%agent -m work/small"
     ):
         model.use("work/small")
+
+
+def test_a_short_name_beside_a_run_means_a_model_of_the_runs_own_server(extension):
+    """A subagent's `model: haiku` is not sent to another account, nor to a server that has none."""
+    settings = extension.settings({"model": "work/claude-opus-5-5"})
+    parent = model_of(settings)
+    assert (found := open_beside(settings, "haiku", parent)).name == "claude-haiku-5-5"
+    assert getattr(found, "place", "") == "work"
+    local = model_of(extension.settings({"model": "work/small"}))
+    assert open_beside(settings, "haiku", local) is local
+    assert open_beside(settings, "big", local).name == "big", "any other name is one of the settings' own server"
+    assert fallback_of(extension.settings({"model": "work/claude-opus-5-5", "fallback_model": "haiku"}))[1] == ""
 
 
 def test_opusplan_is_opus_while_planning(extension):
