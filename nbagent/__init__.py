@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from nbagent.app.answer import Answer
+    from nbagent.app.branches import Branch, fork_session
     from nbagent.app.extension import Extension
     from nbagent.app.hooks import hook, unhook
     from nbagent.core.agents import AgentSpec
     from nbagent.core.tools import Kind, Result, Tool, tool
 
 __version__ = "0.1.0"
-__all__ = ["AgentSpec", "Answer", "Kind", "Result", "Tool", "hook", "load_ipython_extension", "mcp_server", "register",
-           "tool", "unhook", "unload_ipython_extension"]  # fmt: skip
+__all__ = ["AgentSpec", "Answer", "Branch", "Kind", "Result", "Tool", "fork_session", "hook", "load_ipython_extension", "mcp_server",
+           "register", "tool", "unhook", "unload_ipython_extension"]  # fmt: skip
 
 Registered = TypeVar("Registered", "Tool", "AgentSpec")
 
-_HOMES = {"AgentSpec": "nbagent.core.agents", "Answer": "nbagent.app.answer", "Kind": "nbagent.core.tools",
+_HOMES = {"Branch": "nbagent.app.branches", "fork_session": "nbagent.app.branches", "AgentSpec": "nbagent.core.agents", "Answer": "nbagent.app.answer", "Kind": "nbagent.core.tools",
           "Result": "nbagent.core.tools", "Tool": "nbagent.core.tools", "tool": "nbagent.core.tools",
           "hook": "nbagent.app.hooks", "unhook": "nbagent.app.hooks"}  # fmt: skip
 

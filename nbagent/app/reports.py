@@ -245,6 +245,42 @@ def _todos(extension: Extension, _: str) -> str:
     return listed(extension)
 
 
+def _sessions(extension: Extension, rest: str) -> str:
+    from nbagent.app.sessions import sessions
+
+    return sessions(extension, rest)
+
+
+def _resume(extension: Extension, rest: str) -> str:
+    from nbagent.app.sessions import resume
+
+    return resume(extension, rest)
+
+
+def _fork(extension: Extension, rest: str) -> str:
+    from nbagent.app.sessions import fork
+
+    return fork(extension, rest)
+
+
+def _rename(extension: Extension, rest: str) -> str:
+    from nbagent.app.sessions import rename
+
+    return rename(extension, rest)
+
+
+def _delete(extension: Extension, rest: str) -> str:
+    from nbagent.app.sessions import delete
+
+    return delete(extension, rest)
+
+
+def _compare(extension: Extension, rest: str) -> str:
+    from nbagent.app.compare import compare
+
+    return compare(extension, rest)
+
+
 def _help(_: Extension, __: str) -> str:
     return (
         "%%agent [options]          run a task in this notebook; %%agent? lists the options\n"
@@ -257,6 +293,11 @@ def _help(_: Extension, __: str) -> str:
         "%agent forget              let go of what undo would need\n"
         "%agent fix [WORDS]         repair the cell that failed last; the repair is shown before it is made\n"
         "%agent history [N]         the runs so far, newest first; with N the record of one\n"
+        "%agent sessions [--all]    the sessions of this notebook, or of the folder; with an ID its prompts by number\n"
+        "%agent resume [ID]         go on in that session (an ID, its beginning, or a name), or in the last one\n"
+        "%agent fork [--at N] [ID]  go on in a copy of this session, or of ID, after its first N prompts\n"
+        "%agent rename NAME         name this session; %agent delete ID deletes one, after asking you\n"
+        "%agent compare [A B]       two branches side by side: answers, calls, turns, cost\n"
         "%agent export [FILE]       a notebook without agent cells; FILE.md is Markdown, FILE.py a script\n"
         "%agent continue [WORDS]    go on with the run that was stopped, with its options; WORDS and options may say more\n"
         "%agent compact [WORDS]     sum the conversation up now, so that there is room; WORDS say what to keep of it\n"
@@ -290,6 +331,12 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "forget": _forget,
     "fix": _fix,
     "history": _history,
+    "sessions": _sessions,
+    "resume": _resume,
+    "fork": _fork,
+    "rename": _rename,
+    "delete": _delete,
+    "compare": _compare,
     "export": _export,
     "hooks": _hooks,
     "mcp": _mcp,
