@@ -6,7 +6,7 @@ import copy
 import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,9 @@ PROPOSES = (
     "This front end does not let you reach the notebook. The cells below are what ran in this kernel so far. A cell that "
     "you add or edit is only proposed to the person, and does not run: to compute something yourself use run_python."
 )
+
+_BESIDE = frozenset({"--fork", "--session"})
+_BRANCH = "%%agent … (what was asked here is told in its own conversation only)"
 
 _OUTPUTS_READ = 30
 _OUTPUT_CHARS = 1_000
@@ -228,16 +231,26 @@ class Conversation:
             _log.info("the page was gone when the run ended; the notebook is read anew next time")
 
     async def _notebook_news(self, notebook: Notebook) -> str:
-        cells = await notebook.cells()
+        there = await notebook.cells()
+        cells = [_veiled(cell, in_branch=self.beside) for cell in there]
         own = notebook.own_cell
         with_outputs = [c for c in self.memory.unknown(cells, own) if _has_outputs(c)]
         newest = sorted(with_outputs, key=lambda c: c.number or 0)[
             -_OUTPUTS_READ:
         ]  # what failed is among what ran last
         read = [await notebook.read(c.id) for c in newest]
-        self.seen.listing = list(cells)
+        self.seen.listing = list(there)
         failed = {c.id: error for c in read if (error := error_of(c))}
         return self.memory.news(notebook.path, cells, {c.id: _output_text(c) for c in read}, own, failed)
+
+
+def _veiled(cell: Cell, *, in_branch: bool) -> Cell:
+    """Return a cell as news tell of it: no branch hears what was asked in another conversation, nor its parent of it."""
+    head = cell.source.lstrip().partition("\n")[0].split()
+    if cell.type != "code" or head[:1] != ["%%agent"]:
+        return cell
+    beside = any(word.partition("=")[0] in _BESIDE for word in head)
+    return replace(cell, source=_BRANCH) if beside or in_branch else cell
 
 
 def _has_outputs(cell: Cell) -> bool:
