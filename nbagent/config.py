@@ -41,7 +41,20 @@ ENDPOINTS = "endpoints"
 """The table of the person's model servers: in their own file only, since keys and prompts go where it says."""
 _LIMITS = ("max_turns", "budget", "budget_tokens", "timeout", "cell_timeout")
 _FROM_A_PROJECT = frozenset(
-    {"model", "fallback_model", "mode", "preset", *_LIMITS, "system_append", "prompt", "rerun", "stale", "resume", "ask", "deny"}
+    {
+        "model",
+        "fallback_model",
+        "mode",
+        "preset",
+        *_LIMITS,
+        "system_append",
+        "prompt",
+        "rerun",
+        "stale",
+        "resume",
+        "ask",
+        "deny",
+    }
 )
 _ENVIRONMENT = "NBAGENT_"
 

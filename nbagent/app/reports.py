@@ -191,6 +191,12 @@ def _continue(extension: Extension, rest: str) -> Said:
     return continue_run(extension, rest)
 
 
+def _context(extension: Extension, rest: str) -> Said:
+    from nbagent.app.filling import context
+
+    return context(extension, rest)
+
+
 def _compact(extension: Extension, rest: str) -> Said:
     from nbagent.app.compacting import compact
 
@@ -300,6 +306,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent compare [A B]       two branches side by side: answers, calls, turns, cost\n"
         "%agent export [FILE]       a notebook without agent cells; FILE.md is Markdown, FILE.py a script\n"
         "%agent continue [WORDS]    go on with the run that was stopped, with its options; WORDS and options may say more\n"
+        "%agent context             what fills the model's context window, as a picture\n"
         "%agent compact [WORDS]     sum the conversation up now, so that there is room; WORDS say what to keep of it\n"
         "%agent explore WORDS       a subagent that only looks finds it out: [quick | medium | very thorough] what to look for\n"
         "%agent plan WORDS          look and plan first; you see the plan and agree, change it or say what to think over\n"
@@ -341,6 +348,7 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "hooks": _hooks,
     "mcp": _mcp,
     "continue": _continue,
+    "context": _context,
     "compact": _compact,
     "explore": _explore,
     "plan": _plan,

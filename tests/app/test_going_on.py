@@ -16,12 +16,16 @@ from nbagent.app.compacting import NOTHING, compact
 from nbagent.app.continuing import GO_ON, ONLY_LAST, continue_run
 from nbagent.app.continuing import NOTHING as NOTHING_LEFT
 from nbagent.app.extension import Extension
+from nbagent.app.filling import CONTEXT, IMAGES, MCP, PERSON, SYSTEM, TOOLS, Counted, context, parts_of
 from nbagent.app.undo_commands import clicked
 from nbagent.core.errors import ConfigError
+from nbagent.core.messages import image_block, text_block
+from nbagent.core.session import NoStore, Session, result_block
 from nbagent.extend.hooks_python import hook_of
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.jupyter.desk import Click
 from nbagent.tools.seen import Seen
+from nbagent.view.filling import Part, picture
 from tests.core.rig import check_transcript
 
 SCRIPTS = "-m scripted:tests.app.long_scripts"
@@ -162,3 +166,47 @@ async def test_the_button_runs_its_cell_and_goes_on_there(extension):
     assert last is not None
     assert GO_ON in str(extension.last.session.transcript[-2])
     assert "look at all" not in str(extension.last.session.transcript[-2])
+
+
+# ── what fills the window ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_context_shows_what_fills_the_window_as_a_picture_and_as_text(extension, monkeypatch):
+    assert "first %%agent cell" in await context(extension, "")
+    await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "hello")
+    extension.choose(model="scripted:tests.app.long_scripts:goes_on", context_window=20_000)
+    shown: list[dict] = []
+    monkeypatch.setattr(extension.shell.display_pub, "publish", lambda data, metadata: shown.append(data))
+    assert await context(extension, "") == ""
+    (bundle,) = shown
+    for text in bundle.values():
+        assert all(name in text for name in (SYSTEM, TOOLS, CONTEXT, PERSON, "Free", "≈", "estimated"))
+        assert "of 20.0k tokens" in text
+    assert 'role="img"' in bundle["text/html"]
+    assert "<script" not in bundle["text/html"]
+
+
+async def test_what_the_server_counts_is_taken_and_the_messages_are_scaled_to_it():
+    session = Session("s", system="x" * 360, tools=({"name": "look"}, {"name": "mcp__a__b"}), store=NoStore())
+    session.transcript.ask([text_block("<context>\nthe notebook\n</context>"), text_block("hello")])
+    session.transcript.reply([{"type": "tool_use", "id": "t", "name": "look", "input": {}}])
+    image = image_block("image/png", "A" * 10_000)
+    session.transcript.answer({"t": result_block("t", [text_block("seen"), image])})
+    parts = {part.name: part for part in parts_of(session, Counted(90, 7, 5, 4_000))}
+    assert [(parts[name].tokens, parts[name].counted) for name in (SYSTEM, TOOLS, MCP)] == [
+        (90, True),
+        (7, True),
+        (5, True),
+    ]
+    rest = [part for name, part in parts.items() if name not in {SYSTEM, TOOLS, MCP}]
+    assert abs(sum(part.tokens for part in rest) - 4_000) < 5
+    assert max(rest, key=lambda part: part.tokens).name == IMAGES  # by its pixels, not by its base64
+
+
+@pytest.mark.parametrize("window", [None, 1_000, 1_000_000])
+@pytest.mark.parametrize("sizes", [(), (0, 0), (1, 999_999), (10_000,) * 9])
+def test_a_picture_is_drawn_of_whatever_there_is(window, sizes):
+    parts = [Part(f"<b>{n}</b>", size) for n, size in enumerate(sizes)]
+    bundle = picture(parts, window, note="n", model="m")
+    assert "<b>0</b>" not in bundle["text/html"]
+    assert len(bundle["text/plain"].splitlines()[1]) == 52
