@@ -132,3 +132,35 @@ def changes() -> list[Scripted]:
         ],
         told("What each of the three gave"),
     ]
+
+
+# ── 10 the web ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def web() -> ScriptedModel:
+    """Searches the web where it is offered; what was found is written down here, too."""
+    page = {"type": "web_search_result", "title": "Gentoo penguin", "url": "https://en.wikipedia.org/wiki/Gentoo_penguin",
+            "page_age": "", "encrypted_content": ""}  # fmt: skip
+    cited = {
+        "type": "web_search_result_location",
+        "url": page["url"],
+        "title": page["title"],
+        "cited_text": "",
+        "encrypted_index": "",
+    }
+    search = {
+        "type": "server_tool_use",
+        "id": "srvtoolu_web",
+        "name": "web_search",
+        "input": {"query": "gentoo penguin weight"},
+    }
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_web", "content": [page]}
+
+    def turn(_: Seen) -> Value:
+        request = model.last_request
+        if request is None or not any(tool["name"] == "web_search" for tool in request.tools):
+            return "The web was not offered to me in this run."
+        return [search, found, say("Gentoo penguins weigh "), {**say("up to 8.5 kg"), "citations": [cited]}, say(".")]
+
+    model = ScriptedModel([turn], name="searching (scripted)")
+    return model

@@ -20,7 +20,7 @@ NOTEBOOK = ROOT / "notebooks" / "01_capabilities.ipynb"
 README = (ROOT / "README.md").read_text("utf-8")
 FLAGS = ["--mode", "accept-edits"]
 
-NUMBERS = (1, 3, 4, 5, 6, 7)
+NUMBERS = (1, 3, 4, 5, 6, 7, 10)
 """The rows that there are."""
 
 SEEN: dict[str, list[str]] = {
@@ -37,6 +37,9 @@ SEEN: dict[str, list[str]] = {
     "servers": ["units", "connected"],
     "modes": ["denied: add", "mode plan does not allow this", "'Dream' (124)"],
     "rules": ["→ ask", "git status: only looks", "rm -rf data: no rule allows it"],
+    "webon": ["search and fetch"],
+    "web": ["was not offered"],
+    "weboff": ["The web is off"],
 }
 """What the outputs of a cell of the notebook must hold, by the cell's id."""
 
