@@ -16,7 +16,7 @@ from nbagent.extend.places import Places
 from nbagent.extend.project import ProjectState, look
 from nbagent.extend.seals import Seals
 from nbagent.extend.shelf import Shelf
-from nbagent.extend.survey import Survey, survey
+from nbagent.extend.survey import NOT_HERE, Survey, survey
 from nbagent.extend.trust import Doubt, Power, Trust, what_would_run
 from nbagent.extend.wishes import Wishes
 
@@ -65,9 +65,9 @@ class FolderFiles:
 
     @property
     def powers(self) -> tuple[Power, ...]:
-        """All in the project's files that can run or widen."""
+        """All in the project's files that can run or widen, here."""
         found = (*self._survey.powers, *self.shelf.powers, *self.agents.powers, *self.instructions.powers)
-        return tuple(dict.fromkeys(found))
+        return tuple(power for power in dict.fromkeys(found) if not _is_idle(power))
 
     @property
     def doubt(self) -> Doubt | None:
@@ -142,4 +142,11 @@ class FolderFiles:
                 else "Not used, because you have not said yet whether you trust it (%agent trust yes asks):"
             )
             groups.setdefault(said, []).append(power)
-        return "\n\n".join(f"{head}\n{what_would_run(found)}" for head, found in groups.items()) or what_would_run(())
+        texts = [f"{head}\n{what_would_run(found)}" for head, found in groups.items()] or [what_would_run(())]
+        if idle := [f"{power.name} ({power.file})" for power in self._survey.powers if _is_idle(power)]:
+            texts.append(f"Settings of Claude Code that have no effect here: {', '.join(idle)}.")
+        return "\n\n".join(texts)
+
+
+def _is_idle(power: Power) -> bool:
+    return power.kind == "setting" and power.name in NOT_HERE

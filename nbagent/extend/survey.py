@@ -49,6 +49,8 @@ _RUNS = frozenset(
     {"apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper", "statusLine", "fileSuggestion"}
 )
 _WIDENS = frozenset({"env", "enableAllProjectMcpServers", "enabledMcpjsonServers", "sandbox", "autoMemoryDirectory"})
+NOT_HERE = _RUNS | _WIDENS
+"""Settings of Claude Code's that nothing here reads from a project: they are named, and not asked about."""
 _NARROW = frozenset({"", "default", "plan", "dontAsk", "read-only", "dont-ask", "ask"})
 
 

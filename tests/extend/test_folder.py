@@ -146,6 +146,16 @@ def test_a_projects_settings_of_files_only_narrow_and_the_persons_own_decide(rig
     assert not read_wishes(rig.places, {}).memory
 
 
+def test_settings_that_nothing_here_reads_are_named_and_not_asked_about(rig):
+    rig.write(".claude/settings.local.json", json.dumps({"statusLine": {"command": "x"}, "env": {"A": "1"}}))
+    files = FolderFiles(rig.places)
+    files.load()
+    assert not [power for power in files.powers if power.kind == "setting"]
+    assert (
+        "no effect here: env (.claude/settings.local.json), statusLine (.claude/settings.local.json)." in files.answered
+    )
+
+
 def test_a_person_sees_what_was_found(rig):
     files = FolderFiles(rig.places)
     files.load()
