@@ -89,8 +89,8 @@ def sent(server: MessagesServer) -> str:
     return json.dumps(server.requests[-1].body["messages"][-1], ensure_ascii=False)
 
 
-def tools(server: MessagesServer) -> set[str]:
-    return {tool["name"] for tool in server.requests[-1].body["tools"]}
+def tools(body: dict[str, Any]) -> set[str]:
+    return {tool["name"] for tool in body["tools"]}
 
 
 async def test_a_folder_of_claude_code_is_inert_before_a_yes_and_then_does_as_documented(tmp_path):
@@ -113,7 +113,9 @@ async def test_a_folder_of_claude_code_is_inert_before_a_yes_and_then_does_as_do
             assert (
                 "Prices are in euros." in told and "Short sentences." in told and "- careful: Works with care" in told
             )
-            assert "checker" not in told and not any(name.startswith("mcp__") for name in tools(server))
+            assert "checker" not in told and not any(
+                name.startswith("mcp__") for name in tools(server.requests[-1].body)
+            )
             (await room.cell("%agent /check prices.csv")).says(
                 "has not said that the files of this folder are to be trusted"
             )
@@ -136,8 +138,8 @@ async def test_a_folder_of_claude_code_is_inert_before_a_yes_and_then_does_as_do
             task = calls("task", description="check", prompt="check it", agent="checker")
             await room.cell("%%agent\nhave it checked", task, "It is fine.", "Checked.")
             child = server.requests[-2].body
-            assert "You check." in child["system"][0]["text"] if isinstance(child["system"], list) else child["system"]
-            assert {tool["name"] for tool in child["tools"]} == {"read_file", "read_result"}
+            assert "You check." in json.dumps(child["system"])
+            assert "read_file" in tools(child) and not {"shell", "write_file", "run_python", "add_cell"} & tools(child)
 
             await room.cell("%agent /check prices.csv", "It is good.")
             assert "Check prices.csv. Branch: main" in sent(server)
