@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nbagent.core.messages import Message
+from nbagent.core.messages import Block, Message, plain_text
 from nbagent.models.scripted import Scripted, ScriptedModel, Value, call, last_results, result_of, say
 
 Seen = Sequence[Message]
@@ -39,6 +39,19 @@ def hooks() -> list[Scripted]:
         [say("Not that way, then. I only look."), call("list_variables", pattern="penguins")],
         told("The file is still there. What is loaded of it"),
     ]
+
+
+# ── 2 skills ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def skill() -> list[Scripted]:
+    """Goes by a skill that the person called: says how it begins, and does its first step."""
+
+    def begins(transcript: Seen) -> Value:
+        lines = [line for line in plain_text(transcript[-1]["content"]).splitlines() if line.startswith("Explain this")]
+        return [say(f"The skill says: “{lines[-1] if lines else 'nothing'}”"), call("read_notebook")]
+
+    return [begins, "This notebook shows in eleven sections what an agent can do, with a table of penguins."]
 
 
 # ── 3 explore and plan ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -132,6 +145,88 @@ def changes() -> list[Scripted]:
         ],
         told("What each of the three gave"),
     ]
+
+
+# ── 8 sessions ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def first() -> list[Scripted]:
+    """Looks something up and notes it down for other sessions."""
+    return [
+        [call("inspect_variable", name="penguins", column="island")],
+        [say("I note that down."), call("remember", note="Most of the penguins live on Biscoe.", topic="penguins")],
+        "Most of them live on Biscoe: 168 of 344.",
+    ]
+
+
+def briefly() -> list[Scripted]:
+    """One way to go on."""
+    return ["Biscoe."]
+
+
+def at_length() -> list[Scripted]:
+    """Another way to go on, from the same point."""
+    look = call("inspect_variable", name="penguins", column="species")
+    return [[say("I look once more."), look], "On Biscoe, where both Adelie and Gentoo live, there are 168 birds."]
+
+
+# ── 9 limits ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+_ENOUGH = 3
+
+
+def endless() -> list[Scripted]:
+    """Looks at one column after the other, and never says that it is done."""
+    columns = [
+        "species",
+        "island",
+        "bill_length_mm",
+        "bill_depth_mm",
+        "flipper_length_mm",
+        "body_mass_g",
+        "sex",
+        "year",
+    ]
+
+    def turn(transcript: Seen) -> Value:
+        done = sum(1 for message in transcript if message["role"] == "assistant")
+        last = transcript[-1]["content"][-1]
+        if str(last.get("text", "")).startswith("(From the runtime") and "limit" in last["text"] and done >= _ENOUGH:
+            return "Done: three columns. Left: the other five."
+        return [call("inspect_variable", name="penguins", column=columns[done % len(columns)])]
+
+    return [turn] * 8
+
+
+# ── 10 to-do list, questions ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def todos() -> list[Scripted]:
+    """Keeps a list of what it does, and asks what it can't know."""
+
+    def listed(*done: str) -> list[Block]:
+        steps = ("Look at the body mass", "Ask for the unit", "Answer")
+        ways = {step: "completed" if step in done else "pending" for step in steps}
+        begun = next((step for step in steps if step not in done), "")
+        items = [{"content": s, "status": "in_progress" if s == begun else ways[s], "activeForm": s} for s in steps]
+        return [call("todo_write", todos=items)]
+
+    options = [{"label": "grams", "description": "as in the table"}, {"label": "kilograms", "description": "shorter"}]
+    ask = call("ask_user", questions=[{"question": "In which unit?", "header": "Unit", "options": options}])
+    return [
+        listed(),
+        [call("inspect_variable", name="penguins", column="body_mass_g")],
+        listed("Look at the body mass"),
+        [ask],
+        lambda seen: [say(f"I asked: {_last(seen)}"), *listed("Look at the body mass", "Ask for the unit")],
+        listed("Look at the body mass", "Ask for the unit", "Answer"),
+        "The birds weigh 4,202 g on average. (In grams, as in the table.)",
+    ]
+
+
+def _last(transcript: Seen) -> str:
+    return (last_results(transcript) or [""])[-1].partition("\n")[0]
 
 
 # ── 10 the web ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,12 +20,14 @@ NOTEBOOK = ROOT / "notebooks" / "01_capabilities.ipynb"
 README = (ROOT / "README.md").read_text("utf-8")
 FLAGS = ["--mode", "accept-edits"]
 
-NUMBERS = (1, 3, 4, 5, 6, 7, 10)
+NUMBERS = tuple(range(1, 11))
 """The rows that there are."""
 
 SEEN: dict[str, list[str]] = {
     "hooked": ["denied: shell", "The file is still there"],
     "hooks": ["PreToolUse shell", "nothing_is_deleted"],
+    "skills": ["exploratory-data-analysis", "notebook-clean-up", "explain-this-notebook"],
+    "skill": ["/explain-this-notebook", "read the notebook"],
     "explore": ["Explore", "'Adelie' (152)"],
     "plan": ["What became of the plan", "Nobody is there", "Drop the rows"],
     "tasks": ["Both came back", "'Gentoo' (124)", "'Biscoe' (168)", "columnist"],
@@ -36,10 +38,24 @@ SEEN: dict[str, list[str]] = {
     "mcp": ["4,200 g weighs 9.26 pounds"],
     "servers": ["units", "connected"],
     "modes": ["denied: add", "mode plan does not allow this", "'Dream' (124)"],
-    "rules": ["→ ask", "git status: only looks", "rm -rf data: no rule allows it"],
+    "first": ["168 of 344", "remember: Most of the penguins live on Biscoe"],
+    "briefly": ["Biscoe."],
+    "short": ["short"],
+    "fork": ["goes on in a copy", "after 1 prompt"],
+    "at_length": ["Adelie and Gentoo"],
+    "long": ["long"],
+    "compare": ["short", "long", "Adelie and Gentoo"],
+    "sessions": ["short", "long"],
+    "memory": ["Most of the penguins live on Biscoe."],
+    "context": ["Context of", "System prompt", "Tools"],
+    "limit": ["Stopped at the limit of 3 turns", "Done: three columns. Left: the other five.", "%agent continue"],
+    "reason": ["('max_turns', 3)"],
+    "todo": ["all 3 done", "[x] Ask for the unit", "In which unit?", "4,202 g"],
+    "todos": ["3 of 3 done"],
     "webon": ["search and fetch"],
     "web": ["was not offered"],
     "weboff": ["The web is off"],
+    "rules": ["→ ask", "git status: only looks", "rm -rf data: no rule allows it"],
 }
 """What the outputs of a cell of the notebook must hold, by the cell's id."""
 
@@ -86,9 +102,10 @@ def test_how_to_see_a_row_is_a_cell_of_its_section_and_what_it_links_is_there(nu
     lines = [line for source in cells for line in source.splitlines()]
     missing = [command for command in commands if not any(line.startswith(command) for line in lines)]
     assert missing == []
-    linked = re.findall(r"\]\((docs/[^)#]+)", more)
+    linked = re.findall(r"\]\(((?:docs|notebooks)/[^)#]+)", more)
     assert linked, "a page that tells more"
-    assert [page for page in linked if not (ROOT / page).is_file() or page not in text] == []
+    assert [page for page in linked if not (ROOT / page).is_file()] == []
+    assert [page for page in linked if page.startswith("docs/") and page not in text] == []
 
 
 def test_every_command_of_the_table_exists() -> None:
