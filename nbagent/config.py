@@ -24,6 +24,7 @@ from nbagent.core.rules import Action, Rule, Source
 from nbagent.extend.places import Places
 from nbagent.extend.rulefiles import RuleFiles, read_rules
 from nbagent.extend.trust import Trust
+from nbagent.models import catalog
 from nbagent.models.endpoints import Endpoint, read_endpoints
 
 RERUN = ("replay", "live", "ask")
@@ -135,11 +136,12 @@ def load(
     Raises `ConfigError` that names the source, the key, its value and what is expected.
     """
     files = files or _rule_files(folder, environment)
-    settings = Settings(mode=files.mode or Mode.DEFAULT, files=files)
+    settings = Settings(model=_claudes(files.model), mode=files.mode or Mode.DEFAULT, files=files)
     if (own := own_file()).is_file():
         table = _toml(own)
         settings = _merge(settings, {k: v for k, v in table.items() if k not in {SERVERS, ENDPOINTS}}, str(own))
         settings = replace(settings, endpoints=read_endpoints(table.get(ENDPOINTS, {}), str(own)))
+    settings = replace(settings, model=_claudes(files.project_model) or settings.model)
     if (project := _project_file(folder)) is not None:
         tool = _toml(project).get("tool", {})
         table = tool.get("nbagent", {}) if isinstance(tool, dict) else {}
@@ -158,6 +160,13 @@ def load(
         said = f"mode = bypass: {files.no_bypass} forbids it, so the mode is default"
         settings = replace(settings, mode=Mode.DEFAULT, ignored=(*settings.ignored, said))
     return settings
+
+
+def _claudes(name: str) -> str:
+    """Return the model that a settings file for Claude Code names, "" where only Claude Code would know it."""
+    return (
+        name if name.startswith("claude-") or catalog.resolve(name).startswith("claude-") or name == "opusplan" else ""
+    )
 
 
 def _rule_files(folder: Path, environment: Mapping[str, str]) -> RuleFiles:

@@ -35,7 +35,7 @@ class RuleFiles:
 
     `mode` is the person's own, `project_mode` that of the project (None: not said;
     `project_trusted`: a wider one was trusted); `directories` count as inside of the
-    workspace; `no_bypass` is the file that forbids the mode bypass ("" none); `inert` tells what waits for trust and
+    workspace; `model` and `project_model` are what the person's and the project's name as model; `no_bypass` is the file that forbids the mode bypass ("" none); `inert` tells what waits for trust and
     `problems` what is wrong, a sentence each.
     """
 
@@ -47,6 +47,8 @@ class RuleFiles:
     no_bypass: str = ""
     inert: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    model: str = ""
+    project_model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class _Gathering:
     no_bypass: str = ""
     inert: list[str] = field(default_factory=list[str])
     problems: list[str] = field(default_factory=list[str])
+    model: str = ""
+    project_model: str = ""
 
 
 def read_rules(places: Places, holds: Callable[[Power], bool]) -> RuleFiles:
@@ -82,6 +86,11 @@ def read_rules(places: Places, holds: Callable[[Power], bool]) -> RuleFiles:
     if any(file.scope == "managed" and file.found.get("allowManagedPermissionRulesOnly") is True for file in files):
         files = [file for file in files if file.scope == "managed" or _narrowed(file)]
     for file in files:
+        if isinstance(model := file.found.get("model"), str) and model.strip():
+            if file.scope in {"user", "managed"}:
+                made.model = model.strip()
+            else:
+                made.project_model = model.strip()
         permissions = file.found.get("permissions")
         if permissions is None:
             continue
@@ -96,6 +105,7 @@ def read_rules(places: Places, holds: Callable[[Power], bool]) -> RuleFiles:
     return RuleFiles(
         tuple(made.rules), made.mode, made.project_mode, made.project_trusted, tuple(dict.fromkeys(made.directories)),
         made.no_bypass, tuple(made.inert), tuple(dict.fromkeys(made.problems)),
+        made.model, made.project_model,
     )  # fmt: skip
 
 

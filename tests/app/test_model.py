@@ -165,6 +165,18 @@ def test_a_short_name_beside_a_run_means_a_model_of_the_runs_own_server(extensio
     assert fallback_of(extension.settings({"model": "work/claude-opus-5-5", "fallback_model": "haiku"}))[1] == ""
 
 
+def test_a_settings_file_of_claude_code_names_the_model_and_a_name_of_another_platform_fails_no_run(extension):
+    home, here = extension.folder.parent / ".claude", extension.folder / ".claude"
+    for folder, model in ((home, "haiku"), (here, "us.anthropic.claude-opus-v1:0")):
+        folder.mkdir()
+        (folder / "settings.json").write_text(json.dumps({"model": model}))
+    assert extension.settings().model == "haiku"
+    (here / "settings.json").write_text('{"model": "opus[1m]"}')
+    assert model_of(extension.settings()).name == "claude-opus-5-5", "the project's counts before the person's"
+    (extension.folder / "pyproject.toml").write_text('[tool.nbagent]\nmodel = "sonnet"\n')
+    assert extension.settings().model == "sonnet"
+
+
 def test_opusplan_is_opus_while_planning(extension):
     extension.choose(model="opusplan")
     assert model_of(extension.settings()).name == "claude-sonnet-5-5"
