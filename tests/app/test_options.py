@@ -87,3 +87,14 @@ def test_tab_completes_options_values_and_subcommands():
     assert "plan" in complete("%%agent --mode ")
     assert "doctor" in complete("%agent ")
     assert "opus" in complete("%agent model ")
+
+
+def test_where_a_run_begins_is_one_word_and_a_prompt_after_fork_is_no_point():
+    assert parse("--fork What is x?") == ({"fork": ""}, "What is x?")
+    assert parse("--fork 20261129-235801-1f9c@2 go") == ({"fork": "20261129-235801-1f9c@2"}, "go")
+    assert parse("--fork @3 go") == ({"fork": "@3"}, "go")
+    assert parse("--fork=bold@1 go") == ({"fork": "bold@1"}, "go")
+    assert parse("--session bold --tools a,b go") == ({"session": "bold", "tools": "a,b"}, "go")
+    assert parse("--continue go") == ({"go_on": True}, "go")
+    with pytest.raises(ConfigError, match="not allowed with"):
+        parse("--new --fork go")
