@@ -17,8 +17,9 @@ from nbagent.app.consent import before_run
 from nbagent.app.model import RunModel
 from nbagent.core.errors import ConfigError, ToolError
 from nbagent.core.events import Noted
-from nbagent.core.messages import Block, Message, text_block
-from nbagent.core.policy import Policy
+from nbagent.core.hooks import Verdict
+from nbagent.core.messages import Block, Json, Message, text_block
+from nbagent.core.policy import Decision, Hooked, Policy
 from nbagent.core.ports import Model, Question
 from nbagent.core.questions import put
 from nbagent.core.rules import Action, Rule, Source
@@ -43,6 +44,23 @@ _OF_FILES = frozenset({"read_file", "write_file", "edit_file"})
 """Tools whose file may have instructions and skills of its own."""
 
 Ask = Callable[[Question], Awaitable[str]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Guarded:
+    """Decides about a command of a skill as about a call of the model's: hooks first, then rules and mode."""
+
+    gate: Policy
+    before: Callable[[str, Json], Awaitable[Verdict]]
+
+    async def decide(self, tool: Tool, given: Json) -> Decision:
+        """Return the decision; raises `ToolError` where a hook ends it, or wants another command."""
+        said = await self.before(tool.name, given)
+        if said.stop:
+            raise ToolError(said.stop)
+        if said.updated_input is not None and said.updated_input.get("command") != given["command"]:
+            raise ToolError("a hook wants another command in its place")
+        return await Hooked(self.gate, said, Verdict()).decide(tool, given)
 
 
 def _as_it_is(_: Invocation) -> None:
@@ -207,7 +225,9 @@ class RunFiles:
         own = self._rules("allow", called.allowed_tools, called.file)
         gate = Policy(self._gate.mode, (*self._gate.rules, *own))
         (tool,) = shell.tools(self._extension.folder)
-        return await runner(tool, gate, self._extension.folder, ask)(command, called)
+        session = self._conversation.session.id if self._conversation is not None else ""
+        hooked = _Guarded(gate, lambda name, given: self._extension.hooks.before(session, name, given))
+        return await runner(tool, hooked, self._extension.folder, ask)(command, called)
 
     def _take(self, one: Invocation, *, own: bool) -> None:
         """Let what a skill brings take effect."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nbagent.app.hooks_ask import caller_of, judge_of
 from nbagent.core.errors import ConfigError
 from nbagent.core.events import Event, Noted, State
-from nbagent.core.payloads import CELL_EVENTS, HookEvent, Notification, SessionEnd, Where
+from nbagent.core.hooks import Verdict
+from nbagent.core.messages import Json
+from nbagent.core.payloads import CELL_EVENTS, HookEvent, Notification, PreToolUse, SessionEnd, Where
 from nbagent.core.ports import Model, Notebook
 from nbagent.core.run import Agent
 from nbagent.core.session import Session
@@ -89,6 +92,14 @@ class KernelHooks:
         """Return the hooks of a session that has had a run here: a skill adds its own to them."""
         found = self._tables.get(session)
         return None if found is None else found[0]
+
+    async def before(self, session: str, tool: str, given: Json) -> Verdict:
+        """Ask a session's hooks about a call that the model does not make itself: a command that a skill's text has."""
+        table, where = self._tables.get(session, (None, Where()))
+        if table is None:
+            return Verdict()
+        payload = PreToolUse(tool_name=tool, tool_input=given, tool_use_id=f"skill-{secrets.token_hex(4)}")
+        return await table.fire(payload, where, lambda _: None)
 
     # ── a run ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

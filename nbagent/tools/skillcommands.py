@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from nbagent.core.errors import ToolError
-from nbagent.core.policy import Gate
+from nbagent.core.messages import Json
+from nbagent.core.policy import Decision
 from nbagent.core.ports import Question
 from nbagent.core.shown import visible_plain
 from nbagent.core.tools import Tool
@@ -42,8 +43,16 @@ class Commanding(Protocol):
         ...
 
 
+class Deciding(Protocol):
+    """What decides about a command."""
+
+    async def decide(self, tool: Tool, given: Json) -> Decision:
+        """Return what happens to it; raises `ToolError` where it may not run as it is."""
+        ...
+
+
 def runner(
-    shell: Tool, gate: Gate, folder: Path, ask: Callable[[Question], Awaitable[str]], *, seconds: float = SECONDS
+    shell: Tool, gate: Deciding, folder: Path, ask: Callable[[Question], Awaitable[str]], *, seconds: float = SECONDS
 ) -> Callable[[str, Commanding], Awaitable[str]]:
     """Return what runs a command of a skill in `folder`, as a call of the tool `shell` would be decided by `gate`.
 

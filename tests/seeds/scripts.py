@@ -69,3 +69,8 @@ def careful() -> list:
         [call("shell", command="echo b > b.txt")],
         results,
     ]
+
+
+def cleans() -> list:
+    """Loads a skill whose text begins with a command."""
+    return [[call("skill", skill="cleaner")], results]

@@ -97,6 +97,18 @@ async def test_2_skill_scoped_hooks_count_from_the_skills_invocation_to_the_end_
     assert "not while careful" not in product.results()[-1], "a new session has not invoked it"
 
 
+async def test_2_a_command_of_a_skill_s_text_passes_the_event_hooks_as_any_call_does(product):
+    guard = product.write("~/guard.sh", "grep -q 'rm a.txt' && { echo 'not that one' >&2; exit 2; }; exit 0\n")
+    product.write("~/.claude/settings.json", {"hooks": hook("PreToolUse", f"bash {guard}", "Bash")})
+    product.write(
+        "~/.claude/skills/cleaner/SKILL.md", "---\nname: cleaner\ndescription: Cleans.\n---\nGone: !`rm a.txt`\n"
+    )
+    product.write("a.txt", "keep me")
+    await product.cell("cleans")
+    assert (product.folder / "a.txt").exists()
+    assert "not that one" in product.results()[0]
+
+
 async def test_4_explore_subagent_is_read_only_codebase_exploration(product):
     await product.line("explore quick -m scripted:tests.seeds.scripts:writes what is there?")
     assert not list(product.folder.glob("*.txt"))
