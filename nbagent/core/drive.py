@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from nbagent.core.endings import Ending
-from nbagent.core.events import Event, Reason, RunEnded, State
+from nbagent.core.events import CallStarted, Event, Reason, RunEnded, State
 from nbagent.core.messages import Usage
 from nbagent.core.run import Agent, Stop
 from nbagent.core.session import Session
@@ -23,6 +23,8 @@ Middleware = Callable[[AsyncGenerator[Event]], AsyncGenerator[Event]]
 """Wraps a stream of events: it may look at, add, hold back or pace events. It must close what it wraps."""
 
 _TICK = 0.1
+_NAMED = 8
+"""Calls that the end of a run that was cut off names."""
 
 
 async def drive(
@@ -97,6 +99,7 @@ class _Last:
         self._event: Event | None = None
         self._text = ""
         self._cells: dict[str, None] = {}
+        self._ran: list[str] = []
 
     def take(self, event: Event) -> None:
         """Take one event."""
@@ -105,6 +108,8 @@ class _Last:
             texts = [b["text"] for b in getattr(event, "content", ()) if b.get("type") == "text"]
             self._text = "\n\n".join(texts) or self._text
         self._cells.update(dict.fromkeys(getattr(event, "cells", ())))
+        if isinstance(event, CallStarted):
+            self._ran.append(event.title or event.name)
         self._session = self._session.newest
         self._session.log(event)
         self._show(event)
@@ -114,6 +119,10 @@ class _Last:
         if isinstance(self._event, RunEnded):
             return self._event
         ending = Ending(stop.reason or Reason.INTERRUPTED)
+        if ending.reason is Reason.TIMEOUT and self._ran:
+            ending = Ending(
+                ending.reason, f"{ending.sentence} What had begun by then: {', '.join(self._ran[-_NAMED:])}."
+            )
         usage, cost = self._before
         spent, now = self._session.usage, self._session.cost
         event = RunEnded(

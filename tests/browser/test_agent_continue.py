@@ -21,7 +21,12 @@ async def test_a_run_at_its_limit_goes_on_with_one_click_and_the_window_is_a_pic
     lab: Lab, server: MessagesServer
 ) -> None:
     """Row 119: the work is not lost at the limit; then `%agent context`, `%agent compact`, and a run that knows the summary."""
-    cells = ("%%agent --max-turns 1\nWhat is there?", "%agent context", "%agent compact keep the count", "%%agent\nand now?")
+    cells = (
+        "%%agent --max-turns 1\nWhat is there?",
+        "%agent context",
+        "%agent compact keep the count",
+        "%%agent\nand now?",
+    )
     async with agent_notebook(lab, server, *cells) as desk:
         notebook = desk.notebook
         server.push(calls("list_variables"), say("Done: looked once. Left: the answer."))

@@ -436,6 +436,20 @@ async def test_the_time_limit_ends_a_run_with_its_own_reason():
     assert ended.reason == Reason.TIMEOUT
 
 
+async def test_a_run_that_the_time_limit_ends_names_what_had_begun():
+    rig = Rig()
+    tools = rig.tools()
+    agent = Agent(ScriptedModel([[call("hang")]]), tools, Policy(Mode.BYPASS), Person(), Limits(seconds=0.05))
+    session, stop = rig.session(tools), Stop()
+    ended = await drive(
+        run(agent, session, [text_block("x")], stop=stop), lambda _: None, agent=agent, session=session, stop=stop
+    )
+    assert ended.reason == Reason.TIMEOUT
+    assert "What had begun by then: hang" in ended.sentence
+    assert "%agent continue" in ended.next_step
+    check_transcript(session.transcript)
+
+
 async def test_after_a_stop_the_next_run_goes_on_with_a_valid_history():
     rig = Rig()
     _, session, _ = await _driven([[call("hang")]], stop_when=True, rig=rig)
