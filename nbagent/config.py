@@ -56,6 +56,7 @@ _FROM_A_PROJECT = frozenset(
         "ask",
         "deny",
     }
+    | {"hide", "schema_only", "secrets"}
 )
 _ENVIRONMENT = "NBAGENT_"
 
@@ -92,6 +93,9 @@ class Settings:
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
+    schema_only: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     files: RuleFiles = field(default_factory=RuleFiles)
 
@@ -120,6 +124,8 @@ _TYPES: dict[str, type] = {
     "max_turns": int, "web_max_uses": int, "budget_tokens": int, "agent_depth": int, "context_window": int, "compact_at": float, "budget": float, "timeout": float, "cell_timeout": float,
 }  # fmt: skip
 _RULES = ("allow", "ask", "deny")
+_ADDED = (*_RULES, "hide", "schema_only", "secrets")
+"""Settings of which those of all sources count."""
 _LISTS = ("web", "web_allowed_domains", "web_blocked_domains")
 _DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+(/[\w./~*-]*)?", re.IGNORECASE | re.ASCII)
 NAMES = tuple(f.name for f in fields(Settings) if f.name not in {"ignored", "files", "served", ENDPOINTS})
@@ -222,6 +228,8 @@ def _too_wide(table: Mapping[str, Any], mine: Settings, where: str) -> set[str]:
             wide.add(key)
         elif key in {"model", "fallback_model"} and str(value).strip().startswith("scripted:"):
             wide.add(key)  # it would import a module of the project's
+        elif key == "secrets" and "re:" in str(value):
+            wide.add(key)  # an expression of somebody else's could keep the kernel busy for ever
         elif key in _LIMITS and (limit := getattr(mine, key)) is not None and _typed(key, value, where) > limit:
             wide.add(key)
     return wide
@@ -232,7 +240,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     for name in NAMES:
         if (value := environment.get(_ENVIRONMENT + name.upper(), "").strip()) and name != "prompt":
             found[name] = (
-                value.split("\n") if name in _RULES else value.replace(",", " ").split() if name in _LISTS else value
+                value.split("\n") if name in _ADDED else value.replace(",", " ").split() if name in _LISTS else value
             )
     if "model" not in found and (model := environment.get("ANTHROPIC_MODEL", "").strip()):
         found["model"] = model
@@ -245,10 +253,11 @@ def _merge(settings: Settings, source: Mapping[str, Any], where: str) -> Setting
         key = _key(raw)
         if value is None:
             continue
-        if key in _RULES:
+        if key in _ADDED:
             texts = [value] if isinstance(value, str) else value
             if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-                raise ConfigError(f"{where}: {key} = {value!r} must be a list of rules, e.g. ['shell'].")
+                of = "rules, e.g. ['shell']" if key in _RULES else "texts, e.g. ['patients', 'df.ssn']"
+                raise ConfigError(f"{where}: {key} = {value!r} must be a list of {of}.")
             changes[key] = (*getattr(settings, key), *texts)
         elif key in _LISTS:
             changes[key] = _listed(key, value, where)

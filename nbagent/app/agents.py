@@ -195,7 +195,12 @@ class Team:
         store = JsonlStore(self._conversation.store.path.with_suffix("") / "agents" / f"{agent_id}.jsonl")
         about = {"notebook": self._conversation.notebook, **about}
         return Session(
-            agent_id, system=system_prompt(spec), tools=(*tools, *self._web(spec)), store=store, about=about
+            agent_id,
+            system=system_prompt(spec),
+            tools=(*tools, *self._web(spec)),
+            store=store,
+            about=about,
+            mask=self._extension.privacy.masking(),
         ), str(store.path)
 
     def _web(self, spec: AgentSpec) -> list[Json]:

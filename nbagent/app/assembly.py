@@ -112,7 +112,8 @@ class Assembly:
         if self.errand is None:
             news += self.team.news(conversation)
             news += filter(None, [todos.told(conversation.session, place)])
-        blocks = await conversation.opening(prompt, place.notebook, self.settings.mode, news)
+        notebook = extension.privacy.notebook(place.notebook)
+        blocks = await conversation.opening(prompt, notebook, self.settings.mode, news)
         if self.errand is None and (called := await self.files.called(prompt)) is not None:
             blocks = [*blocks[:-1], *called]
         return [*blocks, *await extension.mcp.attached(prompt)]
@@ -120,9 +121,10 @@ class Assembly:
     def _tools(self, ledger: Ledger, results: ResultStore, seen: Seen, *, child: bool = False) -> Toolset:
         """The tools of a run or of one subagent: what they read and change is taken down, long results are cut."""
         own = [*self.extension.tools, *self.foreign]
-        made = self.kept.tools(self.make(results, seen, ledger, self.noted.kernel), own)
-        cut = [capped(tool, results) for tool in self.noted.tools(made, own)]
-        return Toolset(self.files.watching(cut, child=child))
+        privacy = self.extension.privacy
+        made = self.kept.tools(self.make(results, seen, ledger, privacy.kernel(self.noted.kernel)), own)
+        cut = [capped(tool, results, mask=privacy.vault.mask) for tool in self.noted.tools(made, own)]
+        return Toolset(map(privacy.tool, self.files.watching(cut, child=child)))
 
 
 async def assemble(
@@ -136,7 +138,7 @@ async def assemble(
     ground: Ground,
 ) -> Assembly:
     """Put a run together: start what it needs, and go on with its conversation or begin one."""
-    watched = extension.hooks.watch(noted.notebook, place.view.show)
+    watched = extension.hooks.watch(extension.privacy.notebook(noted.notebook), place.view.show)
     foreign = await tools_of_run(extension, place, new=ground.new)
     team = Team(extension, settings, place, stands_in=errand is not None)
     timeout = None if place.patient else settings.cell_timeout
@@ -152,6 +154,7 @@ async def assemble(
     else:  # beside the notebook's own, for this run only
         path, about = path_of(place), {"errand": errand.agent}
         conversation = Conversation.begin(settings, make, extension.folder, path, seals=extension.seals, **about)
+    conversation.session.use(extension.privacy.masking)
     kept.begin(conversation)
     return Assembly(
         extension,

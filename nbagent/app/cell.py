@@ -30,7 +30,7 @@ from nbagent.core.drive import drive
 from nbagent.core.errors import ConfigError
 from nbagent.core.events import Noted, Reason, RunEnded
 from nbagent.core.loop import run
-from nbagent.core.messages import Json
+from nbagent.core.messages import Json, Usage
 from nbagent.core.ports import Notebook
 from nbagent.core.run import Stop
 
@@ -89,6 +89,8 @@ async def run_agent_cell(
     if compose is None and errand is None and extension.wanted_to_go_on():
         compose = going_on(extension, in_its_cell=True)
     request = _request(extension, line, body, compose, errand)
+    if request.given.get("dry_run"):
+        return await _dry_run(extension, request)
     number, stop = extension.number.keep(), Stop()
     extension.begin(stop)
     task = asyncio.current_task()
@@ -108,6 +110,20 @@ async def run_agent_cell(
     finally:
         extension.end()
     return _handed_over(extension, request, outcome, alone=alone)
+
+
+async def _dry_run(extension: Extension, request: _Request) -> Answer:
+    """Show what the cell would send; the answer says that nothing was."""
+    from nbagent.app.dryrun import HEAD, dry_run
+
+    async with find_place(
+        extension.shell, _reins(extension, Stop(), None), extension.refusals, extension.silent
+    ) as place:
+        place.notebook = place.notebook or extension.file
+        words, more = await request.prompt(place.notebook)
+        told = "\n\n".join(filter(None, (words, more)))
+        await dry_run(extension, request.settings, place, told, new=bool(request.given.get("new")))
+    return Answer(HEAD, "dry_run", Usage(), 0.0, 0, (), "")
 
 
 def _request(extension: Extension, line: str, body: str, compose: Compose | None, errand: Errand | None) -> _Request:
@@ -131,7 +147,9 @@ def _request(extension: Extension, line: str, body: str, compose: Compose | None
 
 def _settings(extension: Extension, options: Json, words: str) -> Settings:
     given = {name: value for name, value in options.items() if name not in NO_SETTINGS}
-    return with_its_model(extension, words, extension.settings(given), options)
+    settings = with_its_model(extension, words, extension.settings(given), options)
+    extension.privacy.use(settings)
+    return extension.privacy.plain(settings)
 
 
 def _reins(extension: Extension, stop: Stop, limit: float | None) -> Reins:
@@ -183,6 +201,8 @@ async def _run(
     trusts = await asked(extension, place)
     settings = _settings(extension, request.given, request.words) if trusts else request.settings
     settings = await consented(extension, ground.ways.applied(settings, request.given), place)
+    privacy = extension.privacy
+    prompt, more = privacy.vault.mask(prompt), privacy.vault.mask(more)
     with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document) as noted:
         parts = await assemble(extension, settings, place, kept, noted, errand=request.errand, ground=ground)
         conversation = parts.conversation
@@ -196,7 +216,9 @@ async def _run(
         untold, known = conversation.telling(), len(session.transcript)
         blocks = await parts.opening("\n\n".join(filter(None, (prompt, more))), said)
         events = run(agent, session, blocks, prompt=prompt, stop=stop, run_id=noted.run)
-        ended = await drive(events, place.view.show, agent=agent, session=session, stop=stop)
+        ended = await drive(
+            events, place.view.show, agent=agent, session=session, stop=stop, middleware=[privacy.events]
+        )
         if isinstance(agent.model, RunModel):
             await agent.model.aclose()
         if len(session.transcript) == known:

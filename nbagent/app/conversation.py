@@ -225,23 +225,29 @@ class Conversation:
             return
         try:
             there = {cell.id: cell for cell in await notebook.cells()}
-            self.memory.learn([there[cell_id] for cell_id in touched if cell_id in there])
+            self.memory.learn([self._shown(there[cell_id]) for cell_id in touched if cell_id in there])
             self.memory.forget(cell_id for cell_id in touched if cell_id not in there)
         except NotebookError:
             _log.info("the page was gone when the run ended; the notebook is read anew next time")
 
+    def _shown(self, cell: Cell) -> Cell:
+        """Return a cell as the model may see it: masked before it is cut, for half a secret has no shape any more."""
+        return replace(cell, source=self.session.mask(cell.source))
+
     async def _notebook_news(self, notebook: Notebook) -> str:
         there = await notebook.cells()
-        cells = [_veiled(cell, in_branch=self.beside) for cell in there]
+        self.seen.listing = list(there)
+        cells = [self._shown(_veiled(cell, in_branch=self.beside)) for cell in there]
         own = notebook.own_cell
         with_outputs = [c for c in self.memory.unknown(cells, own) if _has_outputs(c)]
         newest = sorted(with_outputs, key=lambda c: c.number or 0)[
             -_OUTPUTS_READ:
         ]  # what failed is among what ran last
         read = [await notebook.read(c.id) for c in newest]
-        self.seen.listing = list(there)
         failed = {c.id: error for c in read if (error := error_of(c))}
-        return self.memory.news(notebook.path, cells, {c.id: _output_text(c) for c in read}, own, failed)
+        return self.memory.news(
+            notebook.path, cells, {c.id: self.session.mask(_output_text(c)) for c in read}, own, failed
+        )
 
 
 def _veiled(cell: Cell, *, in_branch: bool) -> Cell:

@@ -35,6 +35,7 @@ from nbagent.extend.seals import Seals
 from nbagent.extend.sessions import FOLDER
 from nbagent.jupyter.counts import CellNumber
 from nbagent.jupyter.kernel import ShellKernel
+from nbagent.jupyter.passwords import Passwords
 from nbagent.jupyter.persons import Persons
 from nbagent.jupyter.refusals import Refusals
 from nbagent.jupyter.timer import CellTimer
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from nbagent.app.forks import Point
     from nbagent.app.hooks import KernelHooks
     from nbagent.app.model_command import Listings
+    from nbagent.app.privacy import Privacy
     from nbagent.app.starts import Move, Planned
     from nbagent.app.trusting import Trusting
     from nbagent.app.undo import Undo
@@ -69,6 +71,7 @@ class Extension:
         self.persons = Persons(shell, self.kernel)
         self.number = CellNumber(shell, self.persons.asked)
         self.timer = CellTimer(shell)
+        self.passwords = Passwords(shell)
         self.tools: list[Tool] = []
         self.agents: dict[str, AgentSpec] = {}  # kinds of subagents that cells have made
         self.errands: list[str] = []  # what subagents answered the person: told with the next prompt
@@ -93,7 +96,7 @@ class Extension:
         self.waiting = WaitingRecords(shell)
         self.refusals = Refusals()
         self.traceback = ""
-        self.log = LogFile(self.folder / ".nbagent" / "nbagent.log")
+        self.log = LogFile(self.folder / ".nbagent" / "nbagent.log", self.clean)
         self.pid = os.getpid()
         self._propagated = True
         self._failures = _Failures(self)
@@ -114,6 +117,13 @@ class Extension:
     def holds(self) -> Holds:
         """The sessions that this kernel writes to."""
         return Holds(self.folder / FOLDER)
+
+    @cached_property
+    def privacy(self) -> Privacy:
+        """What does not leave this kernel."""
+        from nbagent.app.privacy import Privacy
+
+        return Privacy(self)
 
     @cached_property
     def mcp(self) -> Servers:
@@ -166,6 +176,10 @@ class Extension:
         """What tells this kernel from those before it, also when nbagent was loaded anew."""
         ident = getattr(getattr(self.shell, "kernel", None), "ident", "")
         return str(ident) if ident else f"process {self.pid}"
+
+    def clean(self, text: str) -> str:
+        """Return a text for the log without secrets."""
+        return self.privacy.vault.mask(text)
 
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""
@@ -225,6 +239,7 @@ class Extension:
         self.persons.install()
         self.number.install()
         self.timer.install()
+        self.passwords.install()
         self.waiting.install()
         logger = logging.getLogger("nbagent")
         logger.addHandler(self.log)
@@ -251,6 +266,7 @@ class Extension:
         self.persons.remove()
         self.number.remove()
         self.timer.remove()
+        self.passwords.remove()
         logger = logging.getLogger("nbagent")
         logger.removeHandler(self.log)
         logger.propagate = self._propagated
@@ -275,7 +291,7 @@ class _Failures(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep what `record` tells."""
-        self._extension.traceback = self.format(record)
+        self._extension.traceback = self._extension.clean(self.format(record))
 
 
 def current(shell: Any) -> Extension:

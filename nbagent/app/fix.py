@@ -12,8 +12,8 @@ import linecache
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from types import FrameType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +74,14 @@ async def fix(extension: Extension, line: str) -> str:
     async def asked(notebook: Notebook | None, words: str) -> tuple[str, str]:
         failure = await find(notebook, extension.shell)
         first = f"Repair {failure.name}, which failed with {failure.ename}."
-        values = values_of(failure, extension.kernel.namespace(), last_error())
-        return f"{first} {words}".strip(), task(failure, words, values)
+        veil, namespace = extension.privacy.veil(), extension.kernel.namespace()
+        if veil:  # then no value of a frame is told: it may be of a hidden object, under another name
+            if veil.reached(failure.source, namespace) or veil.reached_columns(failure.source, namespace):
+                failure = replace(failure, evalue="", traceback=f"{failure.ename} (the rest is hidden by the person)")
+            values = values_of(failure, extension.privacy.kernel(extension.kernel).namespace(), None)
+        else:
+            values = values_of(failure, namespace, last_error())
+        return f"{first} {words}".strip(), task(failure, words, values, extension.privacy.vault.mask)
 
     try:
         await run_agent_cell(extension, line, "", asked)
@@ -250,7 +256,7 @@ _SAY = (
 )
 
 
-def task(failure: Failure, words: str, values: str) -> str:
+def task(failure: Failure, words: str, values: str, mask: Callable[[str], str] = mask) -> str:
     """Return the prompt of the run: which cell, what it raised, the variables, and that this very cell is to be repaired."""
     known = f", id {failure.id}" if failure.id else ""
     parts = [

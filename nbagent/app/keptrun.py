@@ -113,7 +113,7 @@ class KeptRun:
             return
         if cell and ended_in is began_in:
             conversation.finished(cell, self._first)
-        now = await here(self._extension.shell, self._place.notebook)
+        now = self._extension.privacy.where(await here(self._extension.shell, self._place.notebook))
         if now is None:
             return
         past = await asyncio.to_thread(past_hashes, began_in.transcript[: self._first])

@@ -50,11 +50,12 @@ def parser() -> argparse.ArgumentParser:
     whence.add_argument("--fork", nargs="?", const="", metavar="ID[@N]", help="run in a branch of its own, for this cell "
                       "only: of this notebook's conversation, or of session ID after its first N prompts (--fork=ID@N)")  # fmt: skip
     made.add_argument("--tools", metavar="A,B", help="offer only these tools; * may stand in a name")
+    made.add_argument("--dry-run", action="store_true", help="show what this cell would send, and send nothing")
     made.add_argument("--out", type=_name, metavar="VAR", help="keep the answer in this variable, too")
     return made
 
 
-NO_SETTINGS = frozenset({"new", "out", "again", "go_on", "session", "fork", "tools"})
+NO_SETTINGS = frozenset({"new", "out", "again", "go_on", "session", "fork", "tools", "dry_run"})
 """Options that are no settings."""
 
 _POINT = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}(?:@\d+)?|@\d+")

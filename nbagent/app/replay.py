@@ -107,7 +107,7 @@ class _Found:
 
 async def offer(extension: Extension, place: Place, settings: Settings, key: RunKey) -> Shown | None:
     """Show the record of the cell's finished run, if there is one that still counts or the person keeps; None: run it."""
-    if key.again or settings.rerun == "live" or (now := await here(extension.shell, place.notebook)) is None:
+    if key.again or settings.rerun == "live" or (now := await _here(extension, place)) is None:
         return None
     present = place.approver.present
     model = model_of(settings).name if present else ""
@@ -124,6 +124,10 @@ async def offer(extension: Extension, place: Place, settings: Settings, key: Run
         extension.shown[seat] = Point(found.run.session, found.run.last, found.began)
     fails = bool(found.changes) and ask and not present
     return Shown(found.ended, found.run.session, found.stale, found.not_compared, fails)
+
+
+async def _here(extension: Extension, place: Place) -> Here | None:
+    return extension.privacy.where(await here(extension.shell, place.notebook))
 
 
 def why_failed(stale: str) -> str:

@@ -203,6 +203,30 @@ def _compact(extension: Extension, rest: str) -> Said:
     return compact(extension, rest)
 
 
+def _hide(extension: Extension, rest: str) -> str:
+    from nbagent.app.privacy import hide
+
+    return hide(extension, rest)
+
+
+def _schema_only(extension: Extension, rest: str) -> str:
+    from nbagent.app.privacy import schema_only
+
+    return schema_only(extension, rest)
+
+
+def _show(extension: Extension, rest: str) -> str:
+    from nbagent.app.privacy import show
+
+    return show(extension, rest)
+
+
+def _sent(extension: Extension, rest: str) -> str:
+    from nbagent.app.sent import sent
+
+    return sent(extension, rest)
+
+
 def _explore(extension: Extension, rest: str) -> Said:
     from nbagent.app.agents import explore
 
@@ -320,6 +344,10 @@ def _help(_: Extension, __: str) -> str:
         "%agent skill [NAME …]      the skills and commands; with a name it calls one, as %agent /NAME does\n"
         "%agent memory [TOPIC]      the notes that the agent keeps on this project; forget TOPIC | off | on\n"
         "%agent trust               what of this folder's files runs or widens, and what you said of it; yes | no | forget\n"
+        "%agent hide [NAME …]       variables that the model is not shown: names, raw_*, df.ssn; alone it lists them\n"
+        "%agent schema-only NAME …  variables of which it is told names, types and sizes, never values\n"
+        "%agent show NAME …         show them again\n"
+        "%agent sent                what the last run sent, word for word; --session all of it; --raw N one as JSON\n"
         "%agent rules [TOOL ARGS]   what is allowed, asked and denied; for a call, which rule decides and why\n"
         "%agent prompt              the system prompt\n"
         "%agent doctor              what works here and what is missing\n"
@@ -354,6 +382,10 @@ COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
     "plan": _plan,
     "agents": _agents,
     "todos": _todos,
+    "hide": _hide,
+    "schema-only": _schema_only,
+    "show": _show,
+    "sent": _sent,
     "model": _model,
     "web": _web,
     "mode": _mode,

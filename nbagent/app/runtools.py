@@ -58,7 +58,8 @@ def tools_of(
         tools = ruled(extension, notebook, tools)
         own = {tool.name for tool in extension.tools}
         mine = [with_figures(tool) for tool in extension.tools]
-        return [*(tool for tool in tools if tool.name not in own), *mine, *(t for t in more if t.name not in own)]
+        made = [*(tool for tool in tools if tool.name not in own), *mine, *(t for t in more if t.name not in own)]
+        return [extension.privacy.described(tool) for tool in made]
 
     return make
 

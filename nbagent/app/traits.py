@@ -53,6 +53,12 @@ class NbAgent(Configurable):
     ask = List(Unicode(), help="Rules of calls that are always asked about.").tag(config=True)
     deny = List(Unicode(), help="Rules of calls that never run.").tag(config=True)
 
+    hide = List(Unicode(), help="Variables that the model is not shown, e.g. ['patients', 'df.ssn'].").tag(config=True)
+    schema_only = List(Unicode(), help="Variables of which it is told names and types only.").tag(config=True)
+    secrets = List(Unicode(), help="Your own patterns of secrets: text with *, or re: and an expression.").tag(
+        config=True
+    )
+
     @validate("rerun", "stale", "resume")
     def _one_of(self, proposal: Any) -> str:
         """Refuse what the next cell could only fail with."""

@@ -209,7 +209,7 @@ def _approval(run: Run, item: Asked) -> Approval:
         input=ready.shown,
         preview=ready.preview,
         why=item.decision.rule,
-        offers=run.agent.gate.offers(ready.tool, ready.given, item.decision.kind),
+        offers=tuple(map(run.session.mask, run.agent.gate.offers(ready.tool, ready.given, item.decision.kind))),
         notebook=run.agent.notebook(),
         editable=ready.tool.amend is not None and ready.preview.kind != "none",
         agent=run.agent.name,

@@ -31,12 +31,16 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestSent(Event):
-    """A request goes to the model: `new` are the messages since the last one, `prefix` the hash of all before them."""
+    """A request goes to the model: `new` are the messages since the last one, `prefix` the hash of all before them.
+
+    `host` is that of the server, "" where no server is asked.
+    """
 
     type: ClassVar[str] = "request_sent"
     model: str
     new: tuple[Json, ...]
     prefix: str
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

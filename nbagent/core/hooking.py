@@ -57,7 +57,7 @@ async def fire(run: Run, payload: Payload, report: Callable[[Event], None], call
             report(run.event(HookEnded, **said, outcome=news.outcome, sentence=news.sentence, seconds=news.seconds,
                              output=news.output))  # fmt: skip
 
-    verdict = await hooks.fire(payload, where(run), tell)
+    verdict = await hooks.fire(_masked(payload, run), where(run), tell)
     for message in verdict.messages:
         report(run.event(Noted, text=message))
     run.title = verdict.title or run.title
@@ -66,6 +66,13 @@ async def fire(run: Run, payload: Payload, report: Callable[[Event], None], call
     elif verdict.failed and payload.event in GATES and payload.event in _ABOUT and not verdict.block:
         return await _shut(run, payload, verdict, report)
     return verdict
+
+
+def _masked(payload: Payload, run: Run) -> Payload:
+    """Return what hooks are told without what must not leave the kernel: some of them are servers elsewhere."""
+    told = {field.name: getattr(payload, field.name) for field in dataclasses.fields(payload) if field.init}
+    changed = {name: masked for name, value in told.items() if (masked := run.session.mask(value)) != value}
+    return dataclasses.replace(payload, **changed) if changed else payload
 
 
 async def _shut(run: Run, payload: Payload, verdict: Verdict, report: Callable[[Event], None]) -> Verdict:

@@ -19,6 +19,9 @@ Output = dict[str, Any]
 
 _LEFT_OUT = re.compile(r"\A\[.*: \d+ characters, too large to read back\]\Z", re.DOTALL)
 
+WITHHELD = "nbagent_withheld"
+"""The key in the metadata of what stands for outputs that the model may not see."""
+
 CellType = Literal["code", "markdown", "raw"]
 
 
@@ -27,6 +30,9 @@ def is_whole(outputs: Iterable[Output]) -> bool:
 
     A page puts a line in the place of an output that is too large to send (`fitting` in static/bridge_cells.js).
     """
+    outputs = list(outputs)
+    if any((output.get("metadata") or {}).get(WITHHELD) for output in outputs):
+        return False
     texts = [(output.get("data") or {}).get("text/plain") for output in outputs]
     return not any(isinstance(text, str) and _LEFT_OUT.match(text) for text in texts)
 

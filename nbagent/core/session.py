@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, overload
 
 from nbagent.core import images, sizes
 from nbagent.core.events import Event, InputDelta, TextDelta, ThinkingDelta, innermost
@@ -25,7 +25,15 @@ MAYBE = (
 )
 NEVER_BEGAN = "Interrupted: the kernel ended before this call began. Nothing of it happened."
 
+Mask = Callable[[Any], Any]
+"""Returns a JSON value without what must not leave the kernel; what it returned before it returns as it is."""
+
 _NOT_LOGGED = (TextDelta, ThinkingDelta, InputDelta)
+
+
+def same(value: Any) -> Any:
+    """Mask nothing."""
+    return value
 
 
 class NoStore:
@@ -54,7 +62,8 @@ def result_block(call_id: str, content: Sequence[Block], *, is_error: bool = Fal
 class Transcript(Sequence[Message]):
     """The messages as the API gets them. Read it like a list; append through `ask`, `reply` and `answer` only."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, mask: Mask = same) -> None:
+        self._mask = mask
         self._messages: list[Message] = []
         self._open: list[str] = []
         self.call_ids: set[str] = set()
@@ -84,6 +93,10 @@ class Transcript(Sequence[Message]):
         """Hash of all messages so far (16 hex digits)."""
         return self._digest.hexdigest()[:16]
 
+    def use(self, mask: Mask) -> None:
+        """Have what is said to the model from here on go through `mask`."""
+        self._mask = mask
+
     def ask(self, blocks: Sequence[Block]) -> None:
         """Append what the person (or the runtime) says; open calls are first answered as not started."""
         if self._open:
@@ -106,7 +119,7 @@ class Transcript(Sequence[Message]):
         if self._messages:
             raise ValueError("a transcript that has begun can't take over another one")
         for message in messages:
-            self._append(message)
+            self._append(message, before=True)
             calls = [str(b["id"]) for b in message["content"] if b.get("type") == "tool_use"]
             self._open = calls if message["role"] == "assistant" else []
             self.call_ids.update(self._open)
@@ -122,9 +135,10 @@ class Transcript(Sequence[Message]):
         if blocks:
             self._append({"role": "user", "content": blocks})
 
-    def _append(self, message: Message) -> None:
+    def _append(self, message: Message, *, before: bool = False) -> None:
         if message["role"] == "user":  # a reply is kept as it came: its thinking is bound to the bytes
             message = clean_value(message)
+            message = message if before else self._mask(message)  # the one way to the model: no tool can forget it
         encoded = json.dumps(message, sort_keys=True).encode()  # what can't be sent must fail before it is kept
         self._messages.append(message)
         self._digest.update(encoded)
@@ -135,15 +149,23 @@ class Session:
     """One conversation: `system` and `tools` never change, the transcript only grows; `usage` and `cost` are sums.
 
     Messages before index `images_from` are sent without their images. A session that was summed up ends: `newest` is the
-    one that goes on.
+    one that goes on. All that is sent or kept goes through `mask`.
     """
 
     def __init__(
-        self, session_id: str, *, system: str, tools: tuple[Json, ...], store: Store, about: Json | None = None
+        self,
+        session_id: str,
+        *,
+        system: str,
+        tools: tuple[Json, ...],
+        store: Store,
+        about: Json | None = None,
+        mask: Mask = same,
     ) -> None:
         self.id = session_id
-        self.system = system
-        self.tools = tools
+        self.mask = mask
+        self.system: str = mask(system)
+        self.tools: tuple[Json, ...] = mask(tools)
         self.usage = Usage()
         self.cost: float | None = 0.0
         self.runs = 0
@@ -152,8 +174,15 @@ class Session:
         self._heir: Session | None = None
         self._measured = (0, 0)
         self._about = about or {}
-        store.append({"v": 1, "type": "session", "id": session_id, **self._about, "system": system, "tools": tools})
-        self.transcript = Transcript(store)
+        head = {"v": 1, "type": "session", "id": session_id, **self._about}
+        store.append({**head, "system": self.system, "tools": self.tools})
+        self.transcript = Transcript(store, mask)
+
+    def use(self, masking: Callable[[], Mask]) -> None:
+        """Have all that is sent or kept from here on go through what `masking` makes, unless something does already."""
+        if self.mask is same:
+            self.mask = masking()
+            self.transcript.use(self.mask)
 
     def messages(self) -> Sequence[Message]:
         """Return the transcript as it is sent: older images left out where they are too many, or were refused."""
@@ -193,7 +222,12 @@ class Session:
         origin = {"compacted_from": {"session": self.id, "messages": len(self.transcript)}}
         store = self.store.beside(new_id)
         made = Session(
-            new_id, system=self.system, tools=self.tools, store=store, about={**(about or self._about), **origin}
+            new_id,
+            system=self.system,
+            tools=self.tools,
+            store=store,
+            about={**(about or self._about), **origin},
+            mask=self.mask,
         )
         made.usage, made.cost, made.runs = self.usage, self.cost, self.runs
         made.transcript.call_ids = self.transcript.call_ids
@@ -231,4 +265,4 @@ class Session:
         while isinstance(inner.get("event"), dict):
             inner = inner["event"]
         inner.pop("new", None)  # a request is its new messages, which are records of their own, and the prefix's hash
-        self.store.append({"type": "event", "event": record})
+        self.store.append({"type": "event", "event": self.mask(record)})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from urllib.parse import urlsplit
 
 from nbagent.core.errors import ContextFull, ImagesRefused, ModelError, Transient
 from nbagent.core.events import (
@@ -25,7 +26,7 @@ from nbagent.core.events import (
     ThinkingDelta,
 )
 from nbagent.core.messages import Json, ReplyBuilder, Usage, last_words
-from nbagent.core.ports import Request
+from nbagent.core.ports import Model, Request
 from nbagent.core.run import Run
 from nbagent.core.served import is_result, served
 
@@ -39,7 +40,11 @@ async def think(run: Run) -> AsyncGenerator[Event]:
     session = run.session
     request = Request(session.system, session.tools, session.messages())
     yield run.event(
-        RequestSent, model=run.agent.model.name, new=_since_last_reply(run), prefix=session.transcript.prefix
+        RequestSent,
+        model=run.agent.model.name,
+        new=_since_last_reply(run),
+        prefix=session.transcript.prefix,
+        host=_host(run.agent.model),
     )
     tried_without = False
     while True:
@@ -99,6 +104,11 @@ async def whole_reply(run: Run, request: Request, *, shown: bool = True) -> Asyn
                 return
         else:
             return
+
+
+def _host(model: Model) -> str:
+    """Return the host of the model's server; raises `ConfigError` for an address that is none, as the request would."""
+    return urlsplit(str(getattr(model, "base_url", "") or "")).netloc
 
 
 def _check_whole(builder: ReplyBuilder) -> None:

@@ -308,6 +308,7 @@ _BRIEF: dict[str, Callable[[Any, int], str]] = {
     "polars.series.series.Series": _brief_series,
     "polars.lazyframe.frame.LazyFrame": _brief_lazy,
     "torch.Tensor": _brief_tensor,
+    "nbagent.tools.veil.Told": lambda value, _: value.line,
     "matplotlib.figure.Figure": _brief_figure,
     **dict.fromkeys(FRAMES, _brief_table),
     **dict.fromkeys(SERIES, _brief_series),

@@ -233,6 +233,7 @@ _DATA = frozenset(
 )
 
 _DETAILS: dict[str, Callable[[Any], str]] = {
+    "nbagent.tools.veil.Told": lambda value: value.more(None),
     "builtins.list": _list_details,
     "builtins.tuple": _list_details,
     "builtins.dict": _dict_details,

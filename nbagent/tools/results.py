@@ -14,7 +14,7 @@ import dataclasses
 import io
 import re
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from nbagent.core.errors import CutOff, Interrupted, ToolError
@@ -75,10 +75,10 @@ class ResultStore:
         return piece
 
 
-def capped(tool: Tool, store: ResultStore, limit: int = 12_000) -> Tool:
+def capped(tool: Tool, store: ResultStore, limit: int = 12_000, *, mask: Callable[[str], str] = mask) -> Tool:
     """Return `tool` with every text block of its results cut to about `limit` characters and kept whole in `store`.
 
-    Tokens of known shapes (`secrets.mask`) are taken out first, so that the store has none either.
+    Secrets are taken out first by `mask`, so that the store has none either.
     """
 
     async def function(call: Call, **given: Any) -> Result:
@@ -88,12 +88,12 @@ def capped(tool: Tool, store: ResultStore, limit: int = 12_000) -> Tool:
             raise type(error)(clip(mask(str(error)), limit)) from error
         except (Interrupted, CutOff) as stopped:
             raise type(stopped)(clip(mask(stopped.output), limit)) from stopped
-        return dataclasses.replace(result, content=tuple(_cap(block, store, limit) for block in result.content))
+        return dataclasses.replace(result, content=tuple(_cap(block, store, limit, mask) for block in result.content))
 
     return dataclasses.replace(tool, function=function)
 
 
-def _cap(block: Block, store: ResultStore, limit: int) -> Block:
+def _cap(block: Block, store: ResultStore, limit: int, mask: Callable[[str], str]) -> Block:
     text = block.get("text")
     if block.get("type") != "text" or not isinstance(text, str):
         return block

@@ -50,7 +50,8 @@ _PAIRS = frozenset(
 _ABOUT = frozenset(
     {
         *("count", "counts", "type", "id", "ids", "len", "length", "size", "limit", "index", "expires", "expiry"),
-        *("path", "file", "dir", "folder", "env", "header", "field"),
+        *("path", "file", "dir", "folder", "env", "header", "field", "sock", "method", "mode", "provider", "scheme"),
+        *("url", "uri", "endpoint", "host", "name", "names", "timeout", "ttl"),
     }
 )
 
@@ -59,12 +60,11 @@ _PARTS = ("pass", "token", "key", "secret", "cred", "auth", "bearer", "jwt", "pw
 _NUMBERS = frozenset({int, float, complex})
 
 _KEY = "(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?"
-# (a text that every match contains, which is quick to look for; the shape)
-_SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (mark, re.compile(shape))
     for mark, shape in (
         ("sk-", r"sk-(?<![A-Za-z0-9]sk-)(?:ant-[\w-]{6,}|(?:proj|svcacct|admin|or|lf)-[\w-]{16,}|[A-Za-z0-9]{20,})"),
-        *((f"gh{kind}_", rf"gh{kind}_[A-Za-z0-9]{{16,}}") for kind in "pousr"),
+        ("gh", r"gh[pousr]_[A-Za-z0-9]{16,}"),
         ("github_pat_", r"github_pat_\w{16,}"),
         ("glpat-", r"glpat-[\w-]{16,}"),
         ("hf_", r"hf_(?<![A-Za-z0-9]hf_)[A-Za-z0-9]{30,}"),
@@ -72,9 +72,30 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("ASIA", r"ASIA(?<![A-Za-z0-9]ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])"),
         ("AIza", r"AIza(?<![A-Za-z0-9]AIza)[\w-]{35}"),
         ("xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+        ("xapp-", r"xapp-[A-Za-z0-9-]{10,}"),
+        ("hooks.slack.com", r"hooks\.slack\.com/services/[A-Za-z0-9/]{20,}"),
+        *((f"k_{where}_", rf"[sr]k_{where}_[A-Za-z0-9]{{16,}}") for where in ("live", "test")),
+        ("whsec_", r"whsec_[A-Za-z0-9]{16,}"),
+        ("SG.", r"SG\.(?<![A-Za-z0-9]SG\.)[\w-]{16,}\.[\w-]{16,}"),
+        ("npm_", r"npm_(?<![A-Za-z0-9]npm_)[A-Za-z0-9]{30,}"),
+        ("pypi-", r"pypi-AgEI[\w-]{16,}"),
+        ("gsk_", r"gsk_(?<![A-Za-z0-9]gsk_)[A-Za-z0-9]{30,}"),
+        *(
+            (mark, rf"{mark}(?<![A-Za-z0-9]{mark})[\w-]{{16,}}")
+            for mark in ("xai-", "pplx-", "nvapi-", "GOCSPX-", "lin_api_", "ntn_")
+        ),
+        ("r8_", r"r8_(?<![A-Za-z0-9]r8_)[A-Za-z0-9]{30,}"),
+        ("dapi", r"dapi(?<![A-Za-z0-9]dapi)[0-9a-f]{32}"),
+        ("dop_v1_", r"dop_v1_[0-9a-f]{32,}"),
+        ("ya29.", r"ya29\.[\w-]{20,}"),
+        (":AA", r"(?<!\d)\d{8,10}:AA[\w-]{33}(?![\w-])"),
         ("eyJ", r"eyJ(?<![A-Za-z0-9]eyJ)[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)?"),
-        ("PRIVATE KEY", rf"-----BEGIN {_KEY}-----[\s\S]*?(?:-----END {_KEY}-----|\Z)"),
     )
+)
+"""Shapes of known keys: a text that every match contains, which is quick to look for, and the shape."""
+_SHAPES = (
+    *SHAPES,
+    ("PRIVATE KEY", re.compile(rf"-----BEGIN {_KEY}-----[\s\S]*?(?:-----END {_KEY}-----|\Z)")),
 )
 _KEY_END = re.compile(rf"\A[^-]*-----END {_KEY}-----")
 _IN_URL = re.compile(r"(?<=://)([^\s/:@\"']{0,200}:)[^\s/@\"']{1,500}(?=@)")

@@ -17,6 +17,7 @@ from nbagent.core.tools import Call, Kind, Tool, tool
 from nbagent.tools.describe import FRAMES, brief, brief_of, label_of, names_of, safely, type_name
 from nbagent.tools.details import SAMPLE_FOR_COUNTS, details, of_rows
 from nbagent.tools.secrets import HIDDEN, secret_name
+from nbagent.tools.veil import Told
 
 _POLARS = "polars.dataframe.frame.DataFrame"
 _VALUES = 10
@@ -50,7 +51,10 @@ def tools(kernel: Kernel) -> list[Tool]:
         namespace = kernel.namespace()
         if name not in namespace:
             raise ToolError(_unknown("variable", name, list(namespace)))
-        return details(namespace[name], name) if column is None else _column(name, namespace[name], column)
+        value = namespace[name]
+        if type(value) is Told:  # isinstance would ask the value
+            return safely(lambda: value.more(column))
+        return details(value, name) if column is None else column_of(name, value, column)
 
     return [list_variables, inspect_variable]
 
@@ -83,7 +87,8 @@ def _unknown(what: str, name: str, known: list[str]) -> str:
     return f"no {what} is named {name!r}. There are: {', '.join(map(repr, known[-10:]))}{more}"
 
 
-def _column(name: str, value: Any, column: str) -> str:
+def column_of(name: str, value: Any, column: str) -> str:
+    """Return what is told of one column of a table; raises `ToolError` for a value that is none, and for a wrong label."""
     kinds = set(names_of(type(value)))
     if not kinds & {*FRAMES, _POLARS}:
         raise ToolError(f"{name} is {type_name(value)}: `column` is for pandas and polars tables. Leave it out.")
