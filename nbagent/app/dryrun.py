@@ -9,7 +9,6 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from nbagent.app.agents import Team
 from nbagent.app.conversation import Conversation
@@ -21,9 +20,9 @@ from nbagent.app.sent import Sent, display_requests
 from nbagent.config import Settings
 from nbagent.core.messages import Message
 from nbagent.core.session import NoStore, Session
+from nbagent.core.think import host_of
 from nbagent.core.tools import Toolset
 from nbagent.extend.sessions import JsonlStore
-from nbagent.models.credentials import server_url
 from nbagent.prompt import compose
 from nbagent.tools.results import ResultStore
 from nbagent.tools.seen import Seen
@@ -50,9 +49,9 @@ async def dry_run(extension: Extension, settings: Settings, place: Place, words:
     extension.errands = errands  # they are told with the next prompt that is really sent
     blocks = await conversation.opening(privacy.vault.mask(words), notebook, settings.mode, [n for n in news if n])
     message: Message = privacy.masking()({"role": "user", "content": blocks})
-    model, host = model_of(settings), urlsplit(server_url(settings.base_url or None)).netloc
+    model = model_of(settings)
     session = conversation.session
-    one = Sent(1, "", model.name, host, session.system, session.tools, (*messages, message), 1)
+    one = Sent(1, "", model.name, host_of(model), session.system, session.tools, (*messages, message), 1)
     display_requests([one], f"{HEAD} {NOT_ASKED}" if extension.mcp else HEAD)
 
 

@@ -103,6 +103,11 @@ class RunModel:
         return str(getattr(self._now, "place", ""))
 
     @property
+    def base_url(self) -> str:
+        """The address of the server that is asked next, "" where none is."""
+        return str(getattr(self._now, "base_url", "") or "")
+
+    @property
     def compacts(self) -> bool:
         """Whether the server can sum a conversation up itself."""
         return bool(getattr(self._now, "compacts", False))

@@ -44,7 +44,7 @@ async def think(run: Run) -> AsyncGenerator[Event]:
         model=run.agent.model.name,
         new=_since_last_reply(run),
         prefix=session.transcript.prefix,
-        host=_host(run.agent.model),
+        host=host_of(run.agent.model),
     )
     tried_without = False
     while True:
@@ -106,9 +106,13 @@ async def whole_reply(run: Run, request: Request, *, shown: bool = True) -> Asyn
             return
 
 
-def _host(model: Model) -> str:
-    """Return the host of the model's server; raises `ConfigError` for an address that is none, as the request would."""
-    return urlsplit(str(getattr(model, "base_url", "") or "")).netloc
+def host_of(model: Model) -> str:
+    """Return the host or the name of the model's server, "" where none is asked.
+
+    Raises `ConfigError` for an address that is none, as the request would.
+    """
+    address = str(getattr(model, "base_url", "") or getattr(model, "place", "") or "")
+    return urlsplit(address).netloc or address
 
 
 def _check_whole(builder: ReplyBuilder) -> None:

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.timeout(150)]
 KEY = "ghp_" + "a1B2c3D4e5F6" * 3
 PASSWORD = "hunter2-of-the-lake"
 NAME = "Ada Lovelace"
-DATA = f"patients = [dict(name={NAME!r}), dict(name='Alan')]; adults = patients[:1]; n = 3"
+DATA = "patients = open('people.txt').read().split(','); adults = patients[:1]; n = 3"
 
 
 def _kept(folder: Path) -> dict[str, str]:
@@ -35,6 +35,7 @@ async def test_secrets_and_hidden_variables_stay_in_the_kernel_and_the_person_se
     with MessagesServer() as server:
         async with Room(tmp_path, server, NBAGENT_MODE="bypass", MY_PASSWORD=PASSWORD) as room:
             await room.cell(f"token = {KEY!r}\nprint('ok', token)")
+            (tmp_path / "people.txt").write_text(f"{NAME},Alan")
             await room.cell(DATA)
             await room.cell("patients")
             hidden = await room.cell("%agent hide patients")
@@ -75,7 +76,7 @@ async def test_secrets_and_hidden_variables_stay_in_the_kernel_and_the_person_se
             for text in (*bodies, *_kept(tmp_path).values(), outputs):
                 assert KEY not in text and KEY[-10:] not in text
                 assert PASSWORD not in text
-                assert NAME not in text.replace(DATA, ""), "what the person wrote in a cell is code, not a value"
+                assert NAME not in text
             assert "hidden by the person" in results[0] and "held back" in results[4] and "3" in results[5]
             assert "stands for no secret" in results[-1]
             sent.says("Request 1 to 127.0.0.1", "Use ⟦secret:", "⟦secret:…⟧ stands for a secret")
