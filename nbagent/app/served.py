@@ -52,7 +52,7 @@ async def answer(shell: Any, request: str) -> None:
 
 
 async def _answer(shell: Any, asked: Json) -> Json:
-    found = next(t for t in tools(_kernel(shell), timeout=asked.get("timeout")) if t.name == asked["tool"])
+    found = next(t for t in _guarded(shell, asked.get("timeout")) if t.name == asked["tool"])
     if not os.path.exists(str(asked["ticket"])):  # noqa: ASYNC240, PTH110  (one look at a local file)
         return {"error": CANCELLED}
     given: Json = asked["given"]
@@ -79,6 +79,24 @@ def _first(code: str) -> str:
 
 async def _nobody(_: Any) -> str:
     return ""
+
+
+def _guarded(shell: Any, timeout: float | None) -> list[Tool]:
+    """Return the tools behind what the person of this kernel hides: what they give goes to another agent."""
+    from nbagent.app.extension import current
+    from nbagent.core.errors import ConfigError
+    from nbagent.extend.seals import Seals
+    from nbagent.tools.guarded import guarded
+    from nbagent.tools.vault import Vault
+
+    try:
+        extension = current(shell)
+    except ConfigError:  # nbagent is not loaded: nothing is hidden, and secrets are masked for good
+        vault = Vault(Seals().seal)
+        vault.learn_environment(os.environ)
+        return [guarded(tool, vault) for tool in tools(_kernel(shell), timeout=timeout)]
+    extension.privacy.use(extension.settings())
+    return [extension.privacy.tool(tool) for tool in tools(extension.privacy.kernel(extension.kernel), timeout=timeout)]
 
 
 def _kernel(shell: Any) -> Kernel:

@@ -259,3 +259,18 @@ def web() -> ScriptedModel:
 
     model = ScriptedModel([turn], name="searching (scripted)")
     return model
+
+
+# ── 11 privacy ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def privacy() -> list[Scripted]:
+    """Looks at all variables, one of which the person has hidden."""
+    return [
+        [
+            say("I look what is there."),
+            call("list_variables", pattern="[dp]*"),
+            call("inspect_variable", name="penguins"),
+        ],
+        told("What I was shown"),
+    ]

@@ -20,7 +20,7 @@ NOTEBOOK = ROOT / "notebooks" / "01_capabilities.ipynb"
 README = (ROOT / "README.md").read_text("utf-8")
 FLAGS = ["--mode", "accept-edits"]
 
-NUMBERS = tuple(range(1, 11))
+NUMBERS = tuple(range(1, 12))
 """The rows that there are."""
 
 SEEN: dict[str, list[str]] = {
@@ -55,6 +55,11 @@ SEEN: dict[str, list[str]] = {
     "webon": ["search and fetch"],
     "web": ["was not offered"],
     "weboff": ["The web is off"],
+    "hide": ["Hidden from the model: penguins"],
+    "dry": ["Nothing was sent", "The password is ⟦secret:", "Request 1"],
+    "hidden": ["penguins: hidden by the person", "nothing of it is shown"],
+    "sent": ["Request 1", "The password is ⟦secret:", "stands for a secret"],
+    "show": ["penguins is shown to the model again"],
     "rules": ["→ ask", "git status: only looks", "rm -rf data: no rule allows it"],
 }
 """What the outputs of a cell of the notebook must hold, by the cell's id."""
