@@ -18,7 +18,7 @@ from nbagent.core.errors import NotebookError
 from nbagent.core.messages import Block, text_block
 from nbagent.core.policy import Mode, Rule
 from nbagent.core.ports import Cell, Notebook
-from nbagent.core.session import Session
+from nbagent.core.session import Mask, Session
 from nbagent.core.tools import Tool, Toolset
 from nbagent.extend.project import ProjectState
 from nbagent.extend.render import Invocation
@@ -246,7 +246,7 @@ class Conversation:
         read = [await notebook.read(c.id) for c in newest]
         failed = {c.id: error for c in read if (error := error_of(c))}
         return self.memory.news(
-            notebook.path, cells, {c.id: self.session.mask(_output_text(c)) for c in read}, own, failed
+            notebook.path, cells, {c.id: _output_text(c, self.session.mask) for c in read}, own, failed
         )
 
 
@@ -264,6 +264,7 @@ def _has_outputs(cell: Cell) -> bool:
     return cell.type == "code" and cell.number is not None and not cell.source.lstrip().startswith("%%agent")
 
 
-def _output_text(cell: Cell) -> str:
+def _output_text(cell: Cell, mask: Mask) -> str:
     blocks = output_blocks(cell.outputs)
-    return clip("\n".join(b["text"] if b["type"] == "text" else "[image]" for b in blocks), _OUTPUT_CHARS)
+    text: str = mask("\n".join(b["text"] if b["type"] == "text" else "[image]" for b in blocks))
+    return clip(text, _OUTPUT_CHARS)
