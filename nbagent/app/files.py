@@ -23,7 +23,6 @@ from nbagent.core.policy import Decision, Hooked, Policy
 from nbagent.core.ports import Model, Question
 from nbagent.core.questions import put
 from nbagent.core.rules import Action, Rule, Source
-from nbagent.core.session import Session
 from nbagent.core.shown import visible_plain
 from nbagent.core.tools import Call, Result, Tool
 from nbagent.extend.hooks_files import of_skill
@@ -42,6 +41,9 @@ if TYPE_CHECKING:
 MCP = "/mcp__"
 _OF_FILES = frozenset({"read_file", "write_file", "edit_file"})
 """Tools whose file may have instructions and skills of its own."""
+
+_BEGINNING = 200
+"""Characters by which the text of a skill is known again: a long one was cut."""
 
 Ask = Callable[[Question], Awaitable[str]]
 
@@ -98,16 +100,11 @@ class RunFiles:
     # ── what the model is told ───────────────────────────────────────────────────────────────────────────────────────
 
     async def news(self, conversation: Conversation) -> list[str]:
-        """Return what of the files, the notes and the state of the project the conversation does not know."""
+        """Return what of the files, the notes and the state of the project the conversation does not know, or not any more."""
         said = said_in(conversation.session.transcript)
         text, conversation.told_project = await self._files.news(os.environ, said, conversation.told_project)
-        return [text] if text else []
-
-    async def standing(self, _: Session) -> list[Block]:
-        """Return what a conversation must be told anew after it was summed up: instructions, and skills that were called."""
-        skills = attached_again(self._conversation.called) if self._conversation is not None else ""
-        parts = (self._files.told.text, self._files.shelf.listing(), skills)
-        return [text_block(f"<context>\n{text}\n</context>") for text in ["\n\n".join(filter(None, parts))] if text]
+        lost = [one for one in conversation.called if one.text[:_BEGINNING] not in said]  # it was summed up since
+        return [one for one in (text, attached_again(lost)) if one]
 
     def watching(self, tools: Iterable[Tool], *, child: bool = False) -> list[Tool]:
         """Return `tools` with those that reach for files telling what holds for these; `child`: a subagent's."""

@@ -99,7 +99,8 @@ class FolderFiles:
         state = await look(self.places, environment)
         notes = self.memory.text() if self.memory is not None else ""
         notes = "" if notes.partition("\n")[0] in said else notes
-        of_project = state.text if before is None else state.news(before)
+        knows = before is not None and state.text.partition("\n")[0] in said
+        of_project = state.news(before) if before is not None and knows else state.text
         of_project = "" if of_project in said else of_project
         parts = (self.told.untold(said).text, self.shelf.untold(said), notes, of_project)
         return "\n\n".join(part for part in parts if part), state

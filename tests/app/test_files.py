@@ -16,8 +16,7 @@ from nbagent.app.files import RunFiles, said_in
 from nbagent.app.reports import command
 from nbagent.app.runtools import named_tools
 from nbagent.core.errors import ConfigError
-from nbagent.core.policy import Policy
-from nbagent.models.scripted import ScriptedModel
+from nbagent.core.session import NoStore, Session
 
 MODEL = "-m scripted:tests.app.file_scripts"
 
@@ -234,15 +233,17 @@ async def test_a_skill_that_the_model_loads_changes_the_model_for_the_rest_of_th
     assert "</context>" not in await folder.run("and again")
 
 
-async def test_what_stands_after_a_conversation_was_summed_up_are_instructions_and_the_skills_that_were_called(folder):
+async def test_after_a_conversation_was_summed_up_instructions_state_and_called_skills_are_told_anew_once(folder):
     folder.write("CLAUDE.md", "Use metres.")
     folder.write(".claude/commands/check.md", "Check it.")
     await folder.run("/check")
-    files = RunFiles(folder.extension)
-    files.join(Policy(), folder.extension.last, ScriptedModel([]))
-    (block,) = await files.standing(folder.extension.last.session)
-    assert "Use metres." in block["text"] and "## Skill check\n\nCheck it." in block["text"]
-    assert "- notebook-clean-up:" in block["text"]
+    assert "Check it." not in await folder.run("and now?")
+    conversation = folder.extension.last
+    old = conversation.session
+    conversation.goes_on_in(Session("next", system=old.system, tools=old.tools, store=NoStore()))
+    told = await folder.run("go on")
+    assert "Use metres." in told and "## Skill check\n\nCheck it." in told and "- environment: Python" in told
+    assert "Check it." not in await folder.run("and now?")
 
 
 async def test_what_a_skill_brings_is_asked_about_when_the_model_loads_it(folder, monkeypatch):
