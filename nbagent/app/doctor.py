@@ -74,6 +74,13 @@ def _ipykernel() -> Finding:
 
 
 def _key(settings: Settings) -> Finding:
+    if (endpoint := settings.endpoints.get(settings.model.partition("/")[0])) is not None:
+        at = f"the endpoint {endpoint.name} ({endpoint.base_url or endpoint.provider})"
+        if endpoint.api_key_env and not os.environ.get(endpoint.api_key_env, "").strip():
+            return Finding("problem", f"No key: {at} wants it in {endpoint.api_key_env}, which is not set.")
+        return Finding(
+            "ok", f"The model is at {at}{f', key in {endpoint.api_key_env}' if endpoint.api_key_env else ''}."
+        )
     server = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL", "")
     if os.environ.get("ANTHROPIC_API_KEY", "").strip() or os.environ.get("ANTHROPIC_AUTH_TOKEN", "").strip():
         return Finding("ok", f"A key is set; server: {server or 'api.anthropic.com'}.")

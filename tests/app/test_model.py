@@ -177,6 +177,13 @@ def test_a_settings_file_of_claude_code_names_the_model_and_a_name_of_another_pl
     assert extension.settings().model == "sonnet"
 
 
+def test_the_doctor_looks_for_the_key_of_the_endpoint_that_is_used(extension, monkeypatch):
+    extension.choose(model="work/small")
+    assert "key in WORK_KEY" in command(extension, "doctor")
+    monkeypatch.delenv("WORK_KEY")
+    assert "wants it in WORK_KEY, which is not set" in command(extension, "doctor")
+
+
 def test_opusplan_is_opus_while_planning(extension):
     extension.choose(model="opusplan")
     assert model_of(extension.settings()).name == "claude-sonnet-5-5"
