@@ -23,6 +23,8 @@ class Found:
     sure: bool = True
 
 
+QUICK = 5
+"""Characters to look for first: CPython finds up to five of them in a long text several times as fast as six."""
 _SHORTEST = 6
 _KEY_BLOCK = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----([\s\S]*?)(?:-----END |\Z)")
 _KEY_TAIL = re.compile(r"\A([^-]*)-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY")
@@ -34,7 +36,7 @@ _AWS_NEAR = 300
 
 # ── by name: NAME = "value", NAME=value, "name": "value", --name value ───────────────────────────────────────────────
 
-_PARTS = ("pass", "token", "key", "secret", "cred", "auth", "bearer", "jwt", "pwd", "conn")
+_PARTS = ("pass", "token", "key", "secre", "cred", "auth", "beare", "jwt", "pwd", "conn")  # see QUICK
 _CORE = re.compile("|".join(_PARTS), re.IGNORECASE)
 _SEPARATOR = re.compile(
     r"""(?P<name>[\w-]{0,40})(?P<closed>\\{0,3}["'])?\]?(?::[ \t]{0,2}[\w.\[\]|]{1,40}(?=[ \t]{0,3}=))?"""
@@ -59,10 +61,10 @@ def find(text: str, own: Iterable[re.Pattern[str]] = ()) -> Iterator[Found]:
     Of a pattern with a group the first group is the secret.
     """
     for mark, shape in SHAPES:
-        if mark in text:
+        if mark[:QUICK] in text:
             for match in shape.finditer(text):
                 yield Found(*match.span(), "a key")
-    if "PRIVATE KEY" in text:
+    if "PRIVA" in text:
         yield from _of_key_blocks(text)
     if "earer" in text or "asic" in text or "EARER" in text:
         for match in _BEARER.finditer(text):

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nbagent.core.errors import ToolError
-from nbagent.tools.findings import Found, find
+from nbagent.tools.findings import QUICK, Found, find
 from nbagent.tools.secrets import secret_name
 
 PLACEHOLDER = re.compile(r"⟦secret:([0-9a-f]{8,32})⟧")
@@ -240,7 +240,7 @@ def _is_sure(value: str) -> bool:
 
 
 def _whole(text: str, value: str, what: str) -> Iterator[Found]:
-    at = text.find(value)
+    at = text.find(value) if value[:QUICK] in text and value[-QUICK:] in text else -1
     while at >= 0:
         end = at + len(value)
         around = text[max(0, at - 1) : at], text[end : end + 1]
@@ -252,7 +252,7 @@ def _whole(text: str, value: str, what: str) -> Iterator[Found]:
 def _pieces(text: str, value: str, least: int, what: str) -> Iterator[Found]:
     size = len(value)
     for head in (True, False):
-        piece = value[:_PIECE] if head else value[-_PIECE:]
+        piece = value[:QUICK] if head else value[-QUICK:]
         at = text.find(piece)
         while at >= 0:
             start, end = at, at + len(piece)
