@@ -16,7 +16,7 @@ from nbagent.config import Settings
 from nbagent.core.errors import ConfigError, ModelError
 from nbagent.core.events import Compacted, Event, Noted
 from nbagent.core.hooks import NoHooks
-from nbagent.core.messages import Block
+from nbagent.core.messages import Block, text_block
 from nbagent.core.payloads import Where
 from nbagent.core.ports import Answered, Approval, Model, Question
 from nbagent.core.run import Agent, Run, Stop
@@ -24,6 +24,7 @@ from nbagent.core.session import Session
 from nbagent.core.summary import Compaction
 from nbagent.core.summing import sum_up
 from nbagent.core.tools import Toolset
+from nbagent.extend.render import attached_again
 from nbagent.extend.sessions import new_session_id
 from nbagent.models.catalog import facts
 from nbagent.view.words import summed_up
@@ -49,7 +50,9 @@ def compaction_of(
     """Return how this conversation is summed up; `opening` makes what is told anew (None: the next prompt tells it)."""
 
     async def standing(_: Session) -> Sequence[Block]:
-        return [] if opening is None else [block for block in await opening() if block.get("text") != "(empty)"]
+        told = [] if opening is None else [block for block in await opening() if block.get("text") != "(empty)"]
+        skills = attached_again(conversation.called)
+        return [*told, text_block(f"<context>\n{skills}\n</context>")] if skills else told
 
     def moved(session: Session) -> None:
         extension.hooks.moved(conversation.session.id, session.id)

@@ -151,6 +151,7 @@ class Conversation:
         self.session = session
         self.store = session.store if isinstance(session.store, JsonlStore) else self.store
         self.memory, self.told_mode, self.told_agents, self.began = NotebookMemory(), Mode.DEFAULT, (), {}
+        self.told_project = None
         self.seen.cells.clear()
         self.seen.listing = None
 

@@ -22,6 +22,7 @@ from nbagent.core.errors import ConfigError
 from nbagent.core.messages import image_block, text_block
 from nbagent.core.session import NoStore, Session, result_block
 from nbagent.extend.hooks_python import hook_of
+from nbagent.extend.render import Invocation
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.jupyter.desk import Click
 from nbagent.tools.seen import Seen
@@ -86,6 +87,7 @@ async def test_a_person_may_have_it_summed_up_and_say_what_to_keep(extension):
     assert await compact(extension, "") == NOTHING
     await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "never use pie charts")
     before = extension.last.session
+    extension.last.called.append(Invocation("charts", "Label both axes."))
     extension.choose(model="scripted:tests.app.long_scripts:sums_up")
     said = await compact(extension, "keep the units")
     assert said.startswith("The conversation was summed up: ")
@@ -95,6 +97,7 @@ async def test_a_person_may_have_it_summed_up_and_say_what_to_keep(extension):
     assert session is before.newest
     check_transcript(session.transcript)
     assert "never use pie charts" in str(session.transcript[0])
+    assert "Label both axes." in str(session.transcript[0])  # a skill that was called still holds
     assert extension.stop is None
     answer = await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "go")
     assert "The open notebook is" in answer.text
