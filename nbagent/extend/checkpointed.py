@@ -16,6 +16,7 @@ from dataclasses import replace
 from nbagent.core.errors import NotebookError, Unsure
 from nbagent.core.messages import Json, clean
 from nbagent.core.ports import Anchor, Cell, CellSink, CellType, Notebook, Output, source_hash
+from nbagent.core.wrapped import WrappedNotebook
 from nbagent.extend.checkpoints import (
     OUTPUT_LIMIT,
     Around,
@@ -26,7 +27,6 @@ from nbagent.extend.checkpoints import (
     around,
     outputs_hash,
 )
-from nbagent.extend.wrapped import WrappedNotebook
 
 
 class CheckpointedNotebook(WrappedNotebook):

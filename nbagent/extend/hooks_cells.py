@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from nbagent.core.messages import Json
 from nbagent.core.payloads import CellAdded, CellEdited, CellPayload, CellRun
 from nbagent.core.ports import Anchor, Cell, CellSink, CellType, Notebook, Output
-from nbagent.extend.wrapped import WrappedNotebook
+from nbagent.core.wrapped import WrappedNotebook
 
 
 class WatchedNotebook(WrappedNotebook):

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nbagent.core.errors import CutOff, Interrupted
-from nbagent.core.messages import Json
-from nbagent.core.ports import Anchor, Cell, CellSink, CellType, Kernel, Notebook, Output, Ran
+from nbagent.core.ports import Cell, CellSink, Kernel, Notebook, Output, Ran
+from nbagent.core.wrapped import WrappedNotebook
 from nbagent.tools.veil import Veil
 
 _HELD_BACK = "(The output so far is held back: the person has hidden what the code reads.)"
@@ -85,24 +85,10 @@ class _VeiledKernel:
         return stopped
 
 
-class _VeiledNotebook:
+class _VeiledNotebook(WrappedNotebook):
     def __init__(self, veiled: Veiled, notebook: Notebook, kernel: Kernel) -> None:
-        self._veiled, self._notebook, self._kernel = veiled, notebook, kernel
-
-    @property
-    def path(self) -> str:
-        """The notebook's path."""
-        return self._notebook.path
-
-    @property
-    def own_cell(self) -> str | None:
-        """The id of the cell that runs now."""
-        return self._notebook.own_cell
-
-    @property
-    def proposes_only(self) -> bool:
-        """Whether edits are only proposed."""
-        return self._notebook.proposes_only
+        super().__init__(notebook)
+        self._veiled, self._kernel = veiled, kernel
 
     def _seen(self, cell: Cell) -> Cell:
         return dataclasses.replace(cell, outputs=self._outputs(cell.source, cell.outputs)) if cell.outputs else cell
@@ -110,37 +96,9 @@ class _VeiledNotebook:
     def _outputs(self, source: str, outputs: Sequence[Output]) -> tuple[Output, ...]:
         return self._veiled.veil().outputs(source, outputs, self._kernel.namespace())
 
-    async def cells(self) -> list[Cell]:
-        """Return all cells, without outputs."""
-        return await self._notebook.cells()
-
     async def read(self, cell_id: str) -> Cell:
         """Return one cell with the outputs that the model may see."""
         return self._seen(await self._notebook.read(cell_id))
-
-    async def insert(
-        self,
-        anchor: Anchor,
-        cell_type: CellType,
-        source: str,
-        *,
-        metadata: Json | None = None,
-        cell_id: str | None = None,
-    ) -> Cell:
-        """Insert a cell."""
-        return await self._notebook.insert(anchor, cell_type, source, metadata=metadata, cell_id=cell_id)
-
-    async def edit(self, cell_id: str, source: str, expected_hash: str, *, metadata: Json | None = None) -> Cell:
-        """Replace a cell's source."""
-        return await self._notebook.edit(cell_id, source, expected_hash, metadata=metadata)
-
-    async def delete(self, cell_id: str, expected_hash: str) -> None:
-        """Delete a cell."""
-        await self._notebook.delete(cell_id, expected_hash)
-
-    async def move(self, cell_id: str, anchor: Anchor) -> Cell:
-        """Move a cell."""
-        return await self._notebook.move(cell_id, anchor)
 
     async def begin_run(self, cell_id: str) -> CellSink:
         """Mark a cell as running."""
@@ -151,14 +109,6 @@ class _VeiledNotebook:
     async def set_outputs(self, cell_id: str, outputs: Sequence[Output], number: int | None) -> Cell:
         """Replace a cell's outputs."""
         return self._seen(await self._notebook.set_outputs(cell_id, outputs, number))
-
-    async def set_metadata(self, cell_id: str, metadata: Json) -> Cell:
-        """Merge a cell's metadata."""
-        return await self._notebook.set_metadata(cell_id, metadata)
-
-    async def save(self) -> None:
-        """Save the notebook."""
-        await self._notebook.save()
 
 
 class _VeiledSink:
