@@ -27,6 +27,7 @@ from nbagent.core.tools import Toolset
 from nbagent.extend.render import attached_again
 from nbagent.extend.sessions import new_session_id
 from nbagent.models.catalog import facts
+from nbagent.tools import todo
 from nbagent.view.words import summed_up
 
 if TYPE_CHECKING:
@@ -49,10 +50,11 @@ def compaction_of(
 ) -> Compaction:
     """Return how this conversation is summed up; `opening` makes what is told anew (None: the next prompt tells it)."""
 
-    async def standing(_: Session) -> Sequence[Block]:
+    async def standing(ended: Session) -> Sequence[Block]:
         told = [] if opening is None else [block for block in await opening() if block.get("text") != "(empty)"]
-        skills = attached_again(conversation.called)
-        return [*told, text_block(f"<context>\n{skills}\n</context>")] if skills else told
+        skills, todos = attached_again(conversation.called), todo.reminder(todo.of_messages(ended.transcript))
+        more = [f"<context>\n{skills}\n</context>" if skills else "", todos]
+        return [*told, *(text_block(text) for text in more if text)]
 
     def moved(session: Session) -> None:
         extension.hooks.moved(conversation.session.id, session.id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from nbagent.core.errors import ToolError
@@ -103,6 +105,20 @@ def test_a_list_that_was_told_with_a_summary_goes_on_and_a_later_call_replaces_i
     made.transcript.reply([{"type": "tool_use", "id": "c", "name": "todo_write", "input": {"todos": []}}])
     made.transcript.answer({"c": result_block("c", [text_block("…")])})
     assert todo.of_messages(made.transcript) == []
+
+
+async def test_a_conversation_that_is_summed_up_goes_on_with_its_list():
+    from nbagent.app.compacting import compaction_of
+    from nbagent.config import Settings
+    from nbagent.core.session import Transcript
+    from nbagent.core.summary import going_on
+
+    compaction = compaction_of(None, SimpleNamespace(called=[]), Settings(), None)
+    old = Session("s", system="", tools=(), store=NoStore())
+    old.transcript.take_over(list(session(([item("a", "completed"), item("b")], True))))
+    heir = Transcript(NoStore())
+    heir.ask(going_on("What was.", ["go"], await compaction.standing(old), by_api=False, in_run=True))
+    assert todo.of_messages(heir) == listed(item("a", "completed"), item("b"))
 
 
 def test_it_is_among_the_tools_of_every_run():
