@@ -133,12 +133,13 @@ async def test_settings_count_from_config_file_and_environment_in_their_order(tm
         '[tool.nbagent]\nmax_turns = 2\nbase_url = "http://evil.invalid"\nallow = ["shell"]\n'
     )
     looks = [calls("run_python", code=str(n)) for n in range(9)]
+    left = "Some is left."  # asked for at the limit
     with MessagesServer() as server:
         async with Room(tmp_path, server, NBAGENT_ALLOW="run_python") as room:
-            (await room.cell("%%agent\ngo", *looks[:2])).says("limit of 2 turns")
+            (await room.cell("%%agent\ngo", *looks[:2], left)).says("limit of 2 turns")
             await room.cell("%config NbAgent.max_turns = 3")
-            (await room.cell("%%agent\ngo", *looks[2:5])).says("limit of 3 turns")
-            (await room.cell("%%agent --max-turns 1\ngo", looks[5])).says("limit of 1 turn")
+            (await room.cell("%%agent\ngo", *looks[2:5], left)).says("limit of 3 turns")
+            (await room.cell("%%agent --max-turns 1\ngo", looks[5], left)).says("limit of 1 turn")
             (await room.cell("%agent status")).says("ignored", "base_url", "allow")
             shown = await room.cell("%config NbAgent")
             shown.says("NbAgent", "max_turns")
@@ -259,7 +260,7 @@ async def test_a_bug_of_ours_is_one_sentence_and_its_traceback_is_kept(tmp_path)
                 "ours = get_ipython()._nbagent_extension; kept = ours.conversations; ours.conversations = None"
             )
             shown = await room.cell("%%agent\ngo")
-            shown.says("nbagent itself failed (AttributeError", "%agent traceback")
+            shown.says("nbagent itself failed (TypeError", "%agent traceback")
             assert "Traceback" in (await room.cell("%agent traceback")).record
             await room.cell("ours.conversations = kept")
             await room.still_works()

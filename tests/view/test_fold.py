@@ -39,7 +39,7 @@ FIELDS = {
     "outcome": st.sampled_from(["ok", "ask", "block", "failed"]), "agent_id": IDS, "agent": TEXT,
     "trigger": TEXT, "before": st.integers(0, 9), "after": st.integers(0, 9), "compacted_from": IDS,
     "header": TEXT, "details": st.just(("more",)), "previews": st.just(()), "many": st.booleans(), "group": IDS,
-    "of": st.integers(1, 2), "todos": BLOCKS, "carried": st.booleans(),
+    "of": st.integers(1, 2), "todos": BLOCKS, "carried": st.booleans(), "host": TEXT,
     "event": st.deferred(lambda: st.one_of(*map(of_kind, KINDS), DELTAS, DELTAS)),
 }  # fmt: skip
 
