@@ -15,12 +15,17 @@ from nbagent.extend.sessions import FOLDER, Outline, outline
 
 NO_SESSIONS = "No session is kept in this folder yet. A %%agent cell begins one."
 _FILES = 2_000
+_ID = re.compile(r"\w[\w-]{0,79}", re.ASCII)
 
 
 def newest_first(folder: Path) -> list[Path]:
-    """Return the files of a folder's sessions, the one written last first."""
+    """Return the files of a folder's sessions, the one written last first.
+
+    Only those that are named as an id: `...jsonl` would be the folder above, and a folder may be somebody else's.
+    """
     try:
-        found = [(path.lstat().st_mtime, path.name, path) for path in (folder / FOLDER).glob("*.jsonl")]
+        named = [path for path in (folder / FOLDER).glob("*.jsonl") if _ID.fullmatch(path.stem)]
+        found = [(path.lstat().st_mtime, path.name, path) for path in named]
     except OSError:
         return []
     return [path for _, _, path in sorted(found, reverse=True)[:_FILES]]
@@ -59,7 +64,7 @@ def find(folder: Path, ref: str) -> Outline:
     """Return the session with this id or name, or whose id alone begins so; raises `ConfigError` that tells the nearest."""
     wanted = ref.strip()
     exact = folder / FOLDER / f"{wanted}.jsonl"
-    if re.fullmatch(r"[\w-]{1,80}", wanted, re.ASCII) and (found := outline(exact)) is not None:
+    if _ID.fullmatch(wanted) and (found := outline(exact)) is not None:
         return found
     known = list(outlines(folder))
     if not known:

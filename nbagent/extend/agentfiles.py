@@ -18,8 +18,10 @@ from nbagent.core.policy import MODES
 from nbagent.extend.frontmatter import Fields, parse
 from nbagent.extend.instructions import WAITS
 from nbagent.extend.places import Places
+from nbagent.extend.scripts import scripts_of
 from nbagent.extend.skills import EFFORTS, hook_tables, safe_model
-from nbagent.extend.textfiles import TextFile, files_below, is_inside, read_text
+from nbagent.extend.survey import handler_does, hook_words
+from nbagent.extend.textfiles import TextFile, files_below, is_inside, read_text, sha256
 from nbagent.extend.trust import Power, Trust
 
 _FIELDS = (
@@ -56,7 +58,9 @@ def load_agents(places: Places, trust: Trust) -> Agents:
             continue
         taken[spec.name] = path
         if source == "project" and spec.widens:
-            powers.append(Power("agent", spec.name, shown, _does(spec), read.digest))
+            named = scripts_of(hook_words(spec.hooks), places)
+            digest = sha256("\n".join([read.digest, *named]).encode("utf-8", "replace"))
+            powers.append(Power("agent", spec.name, shown, _does(spec), digest))
             if not trust.holds(powers[-1]):
                 problems.append(f"The agent {spec.name} ({shown}) is not there {WAITS}")
                 continue
@@ -155,6 +159,9 @@ def _as_subagent(hooks: Mapping[str, tuple[Json, ...]]) -> dict[str, tuple[Json,
 def _does(spec: AgentSpec) -> str:
     said = [f"may use {', '.join(spec.tools)}"] if spec.tools else []
     said += [f"works in the mode {spec.permission_mode}"] if spec.permission_mode else []
-    said += [f"has a hook for {event}" for event in spec.hooks]
+    said += [
+        f"has a hook for {event}, which {', '.join(handler_does(one) for group in groups for one in group['hooks'])}"
+        for event, groups in spec.hooks.items()
+    ]
     said += [f"uses the MCP server {name}" for name in spec.mcp_servers]
     return "; ".join(said)

@@ -51,7 +51,7 @@ class FolderFiles:
 
     def instructions_anew(self) -> Instructions:
         """Return the instructions of this folder with nothing of them told yet."""
-        return Instructions(self.places, self.trust, excludes=self.wishes.excludes)
+        return Instructions(self.places, self.trust, excludes=self.wishes.excludes, own=self.wishes.own)
 
     @property
     def memory(self) -> Memory | None:

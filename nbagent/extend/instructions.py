@@ -113,12 +113,15 @@ class Loaded:
 
 
 class Instructions:
-    """The instructions for one working folder; each file is told once. `excludes` is the setting `claudeMdExcludes`."""
+    """The instructions for one working folder; each file is told once. `excludes` is the setting `claudeMdExcludes`.
 
-    def __init__(self, places: Places, trust: Trust, *, excludes: Sequence[str] = ()) -> None:
+    Of it only what is in `own`, the person's, leaves out files of theirs; the administrator's are always told.
+    """
+
+    def __init__(self, places: Places, trust: Trust, *, excludes: Sequence[str] = (), own: Sequence[str] = ()) -> None:
         self._places = places
         self._trust = trust
-        self._excludes = tuple(excludes)
+        self._excludes, self._own = tuple(excludes), tuple(own)
         self._seen: set[str] = set()
         self._waiting: list[Part] = []
         self._powers: dict[str, Power] = {}
@@ -185,7 +188,7 @@ class Instructions:
     def _file(self, path: Path, kind: MemoryType, reason: Reason, about: _About = _BY_ITSELF) -> Iterator[Part]:
         """Yield a file and what it imports, if it is there, may be read, and was not told yet."""
         real = os.path.realpath(path)
-        if real in self._seen or not os.path.lexists(path) or self._is_excluded(path):
+        if real in self._seen or not os.path.lexists(path) or self._is_excluded(path, kind):
             return
         if not self._may_read(path, kind, about.parent):
             return
@@ -286,8 +289,9 @@ class Instructions:
         self._problems.append(f"{path} is not read: it lies above this project and belongs to somebody else.")
         return False
 
-    def _is_excluded(self, path: Path) -> bool:
-        return bool(self._excludes) and matches(path.as_posix(), self._excludes)
+    def _is_excluded(self, path: Path, kind: MemoryType) -> bool:
+        excludes: Sequence[str] = {"Managed": (), "User": self._own}.get(kind, self._excludes)
+        return bool(excludes) and matches(path.as_posix(), excludes)
 
     def _fitting(self, part: Part) -> Part | None:
         """Return the part, cut to the room that is left; say so where it is long."""

@@ -19,8 +19,8 @@ from nbagent.core.errors import ToolError
 from nbagent.extend.commands import command_files
 from nbagent.extend.globs import matches
 from nbagent.extend.places import Places
+from nbagent.extend.scripts import scripts_of
 from nbagent.extend.skills import FILE_LIMIT, SHIPPED, SKILL_FILE, Skill, Source, read_skill
-from nbagent.extend.survey import scripts_of
 from nbagent.extend.textfiles import files_below, is_inside, read_text
 from nbagent.extend.trust import Power, Trust
 

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from nbagent.core.messages import Json
 from nbagent.extend.frontmatter import Fields, parse
+from nbagent.extend.survey import handler_does, hook_words
 from nbagent.extend.textfiles import TextFile, read_text, sha256, tree_digest
 from nbagent.extend.trust import Power
 
@@ -163,7 +164,7 @@ def _with_power(skill: Skill, read: TextFile, shown: str, problems: list[str], s
         )
         return replace(skill, trusted=False)
     rules = [rule.partition("(")[2].rstrip("()") for rule in skill.allowed_tools]
-    named = scripts([*commands(skill.body), *rules])
+    named = scripts([*commands(skill.body), *rules, *hook_words(skill.hooks)])
     digest = sha256("\n".join([read.digest, tree, *named]).encode("utf-8", "replace"))
     return replace(skill, power=Power(skill.kind, skill.name, shown, does(skill), digest), trusted=False)
 
@@ -172,15 +173,12 @@ def does(skill: Skill) -> str:
     """Return in plain words what a skill runs, allows or brings."""
     said = [f"runs `{command}`" for command in commands(skill.body)]
     said += [f"allows {', '.join(skill.allowed_tools)} for a turn"] if skill.allowed_tools else []
-    said += [f"brings a hook for {event}: {_handlers(groups)}" for event, groups in skill.hooks.items()]
+    said += [f"brings a hook for {event}, which {_handlers(groups)}" for event, groups in skill.hooks.items()]
     return "; ".join(said)
 
 
 def _handlers(groups: tuple[Json, ...]) -> str:
-    handlers = [handler for group in groups for handler in group.get("hooks", ())]
-    return ", ".join(
-        f"`{one.get('command') or one.get('url') or one.get('prompt') or one.get('type')}`" for one in handlers
-    )
+    return ", ".join(handler_does(handler) for group in groups for handler in group.get("hooks", ()))
 
 
 def commands(body: str) -> tuple[str, ...]:

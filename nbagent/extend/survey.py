@@ -10,40 +10,20 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from nbagent.core.messages import Json
 from nbagent.extend.places import Places
-from nbagent.extend.textfiles import is_inside, read_bytes, read_text, sha256, tree_digest
+from nbagent.extend.scripts import PROJECT, scripts_of
+from nbagent.extend.textfiles import is_inside, read_text, sha256
 from nbagent.extend.trust import Power
 
 SETTINGS = ("settings.local.json", "settings.json", "settings.local.toml", "settings.toml")
 """Names of settings files in `.claude` and `.nbagent`."""
-_SCRIPT_LIMIT = 8 * 1024 * 1024
-_SCRIPTS = (
-    ".sh",
-    ".bash",
-    ".zsh",
-    ".py",
-    ".js",
-    ".mjs",
-    ".cjs",
-    ".ts",
-    ".rb",
-    ".pl",
-    ".ps1",
-    ".psm1",
-    ".cmd",
-    ".bat",
-    ".exe",
-)
-_PROJECT = ("CLAUDE_PROJECT_DIR", "NBAGENT_PROJECT_DIR")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-[^}]*)?\}")
 _RUNS = frozenset(
     {"apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper", "statusLine", "fileSuggestion"}
@@ -51,6 +31,8 @@ _RUNS = frozenset(
 _WIDENS = frozenset({"env", "enableAllProjectMcpServers", "enabledMcpjsonServers", "sandbox", "autoMemoryDirectory"})
 NOT_HERE = _RUNS | _WIDENS
 """Settings of Claude Code's that nothing here reads from a project: they are named, and not asked about."""
+_NO_NAME = frozenset({"timeout", "statusMessage", "async", "once"})
+"""Fields of a hook that tell it from no other: with another value it is still the same one, changed."""
 _NARROW = frozenset({"", "default", "plan", "dontAsk", "read-only", "dont-ask", "ask"})
 
 
@@ -138,33 +120,57 @@ def settings_powers(settings: Json, file: str, places: Places) -> Iterator[Power
 def hook_power(event: str, matcher: Any, handler: Any, file: str, places: Places) -> Power:
     """Return the power of one handler of a hook in the settings file `file` (as shown)."""
     given = handler if isinstance(handler, dict) else {}
-    what = given.get("command") or given.get("url") or given.get("prompt") or given.get("tool") or given.get("type")
-    words = " ".join(map(str, [what, *_arguments(given)]))
     after = f" on {matcher}" if matcher else ""
-    name = f"{event}{after} #{sha256(words.encode('utf-8', 'replace'))[:6]}"
+    known = {key: value for key, value in given.items() if key not in _NO_NAME}
+    name = f"{event}{after} #{_hashed(known)[:6]}"
     handed = given.get("allowedEnvVars")
     more = f", and is given your {', '.join(map(str, handed))}" if isinstance(handed, list) and handed else ""
-    return Power("hook", name, file, f"runs `{words}`{more}", _digest([event, matcher, handler], _words(given), places))
+    does = f"{handler_does(given)}{more}"
+    return Power("hook", name, file, does, _digest([event, matcher, handler], _words(given), places))
+
+
+def handler_does(handler: Mapping[str, Any]) -> str:
+    """Return in plain words what a handler of a hook does: by its type, whatever else is written in it."""
+    match handler.get("type"):
+        case "command":
+            return f"runs `{' '.join(map(str, [handler.get('command'), *_arguments(handler)]))}`"
+        case "http":
+            return f"sends what happens to `{handler.get('url')}`"
+        case "mcp_tool":
+            return f"calls `{handler.get('tool')}` of the MCP server {handler.get('server')}"
+        case "prompt" | "agent":
+            return f"asks a model `{handler.get('prompt')}`"
+        case kind:
+            return f"can't run: there is no type {kind!r}"
+
+
+def hook_words(tables: Mapping[str, Sequence[Json]]) -> list[str]:
+    """Return the commands in hooks of a skill or an agent, and their arguments."""
+    groups = [group for groups in tables.values() for group in groups]
+    return [word for group in groups for handler in group.get("hooks", ()) for word in _words(handler)]
 
 
 def server_power(name: str, config: Any, file: str, places: Places) -> Power:
     """Return the power of one MCP server."""
     given = config if isinstance(config, dict) else {}
-    if given.get("command"):
-        does = f"starts `{' '.join(map(str, [given['command'], *_arguments(given)]))}`"
+    env = given["env"] if isinstance(given.get("env"), dict) else {}
+    kind = str(given.get("type") or ("stdio" if "command" in given else "http")).lower()
+    if kind == "stdio":
+        does = f"starts `{' '.join(map(str, [given.get('command'), *_arguments(given)]))}`"
     else:
         does = f"connects to {given.get('url', 'nowhere')}"
-    if isinstance(given.get("env"), dict) and given["env"]:
-        does += f" with {', '.join(map(str, given['env']))} set"
+    if env:
+        does += f" with {', '.join(map(str, env))} set"
     if handed := _handed_on(given):
         does += f", and is given your {', '.join(handed)}"
-    return Power("MCP server", name, file, does, _digest([name, config], _words(given), places))
+    words = [*_words(given), *map(str, env.values())]
+    return Power("MCP server", name, file, does, _digest([name, config], words, places))
 
 
 def _handed_on(config: Any) -> list[str]:
     """Return which variables of the person's environment an entry is filled with, wherever in it they stand."""
     text = json.dumps(config, default=str)
-    return [name for name in dict.fromkeys(_VARIABLE.findall(text)) if name not in _PROJECT]
+    return [name for name in dict.fromkeys(_VARIABLE.findall(text)) if name not in PROJECT]
 
 
 def rule_power(rule: str, file: str) -> Power:
@@ -177,7 +183,20 @@ def setting_power(key: str, value: Any, file: str, places: Places) -> Power:
     words = [value] if isinstance(value, str) else _words(value) if isinstance(value, dict) else []
     said = json.dumps(value, ensure_ascii=False, default=str)
     does = f"runs `{said}`" if key in _RUNS else f"sets {said}"
-    return Power("setting", key, file, does, _digest([key, value], words if key in _RUNS else [], places))
+    leads = _leads(value, file, places) if key == "permissions.additionalDirectories" else []
+    does += f", which leads to {', '.join(leads)}" if leads else ""
+    return Power("setting", key, file, does, _digest([key, value, *leads], words if key in _RUNS else [], places))
+
+
+def _leads(value: Any, file: str, places: Places) -> list[str]:
+    """Return where folders really are that a project's file names by a link: a link can be led elsewhere later."""
+    found: list[str] = []
+    base = (places.root / file).parent.parent
+    for text in value if isinstance(value, list) else ():
+        named = str(places.home / str(text)[2:]) if str(text).startswith("~/") else str(base / str(text))
+        if "\0" not in named and (real := os.path.realpath(named)) != os.path.normpath(named):
+            found.append(real)
+    return found
 
 
 def _words(given: Mapping[str, Any]) -> list[str]:
@@ -196,70 +215,3 @@ def _hashed(value: Any) -> str:
 def _digest(value: Any, words: Sequence[str], places: Places) -> str:
     """Return the hash of a setting together with the project's own scripts that its command names."""
     return _hashed([value, scripts_of(words, places)])
-
-
-def scripts_of(words: Sequence[str], places: Places) -> list[str]:
-    """Return name and hash of each of the project's own files that commands name: what would run with them."""
-    return [f"{places.shown(path)} {_script(path)}" for path in _scripts(words, places)]
-
-
-def _script(path: Path) -> str:
-    """Return the hash of a script; one below `.claude` or `.nbagent` counts with the scripts beside it, which it may call."""
-    try:
-        own = sha256(read_bytes(path, _SCRIPT_LIMIT))
-    except (OSError, ValueError) as error:
-        return f"unreadable: {error}"
-    beside = {".claude", ".nbagent"} & set(path.parent.parts)
-    return own + (tree_digest(path.parent, _SCRIPTS) or "too many files beside it") if beside else own
-
-
-def _scripts(words: Sequence[str], places: Places) -> list[Path]:
-    """Return the files of the project that a command names, from its top or from the working folder."""
-    found: dict[Path, None] = {}
-    for base in dict.fromkeys((places.folder, places.root)):
-        tokens = [token for text in words for token in _tokens(_with_folder(text, base))]
-        for name in _meant(tokens):
-            path = base / name.strip("();|&<>'\"")
-            if len(name) < 4096 and "\0" not in name and _is_file(path) and is_inside(path, places.root):
-                found[path] = None
-    return list(found)
-
-
-_MEANS = {
-    "make": ("Makefile", "makefile", "GNUmakefile"), "just": ("justfile", "Justfile"), "task": ("Taskfile.yml",),
-    **dict.fromkeys(("npm", "npx", "yarn", "pnpm", "bun"), ("package.json",)), "tox": ("tox.ini",),
-    "pre-commit": (".pre-commit-config.yaml",),
-}  # fmt: skip
-"""Programs that run what a file of the folder says, without its name in the command."""
-_LEFT_OUT = (".py", ".js", ".mjs", ".cjs", ".ts", "/__main__.py", "/index.js")
-
-
-def _meant(tokens: Sequence[str]) -> Iterator[str]:
-    """Yield the names of files that words of a command may stand for: itself, a module, a name without its ending."""
-    for before, token in pairwise(["", *tokens]):
-        yield token
-        yield from _MEANS.get(token.rpartition("/")[2], ())
-        module = token if before == "-m" else token[2:] if token.startswith("-m") else ""
-        name = module.replace(".", "/") or token
-        if not name.startswith("-"):
-            yield from (f"{name}{ending}" for ending in (*_LEFT_OUT, "/__init__.py"))
-
-
-def _with_folder(command: str, folder: Path) -> str:
-    for name in _PROJECT:
-        command = command.replace(f"${{{name}}}", str(folder)).replace(f"${name}", str(folder))
-    return command
-
-
-def _tokens(command: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError:  # a quote without its other half
-        return command.split()
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

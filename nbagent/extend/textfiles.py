@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nbagent.core.keys import holds_keys
 from nbagent.core.messages import clean
 
 LIMIT = 4 * 1024 * 1024
@@ -45,7 +46,12 @@ def sha256(data: bytes) -> str:
 
 
 def read_text(path: Path, limit: int = LIMIT) -> TextFile | None:
-    """Return the text file at `path`, None where there is nothing; links are followed, pipes and devices are not read."""
+    """Return the text file at `path`, None where there is nothing; links are followed, pipes and devices are not read.
+
+    Neither are files of keys: what is read here is told to a model, and a link may lead to them.
+    """
+    if os.path.lexists(path) and _holds_keys(path):
+        return TextFile(path, "", "", f"{path} is, or leads to, a file that may hold keys; it is not read.")
     try:
         data = read_bytes(path, limit)
     except FileNotFoundError:
@@ -56,6 +62,11 @@ def read_text(path: Path, limit: int = LIMIT) -> TextFile | None:
     if problem:
         problem = f"{path} {problem}."
     return TextFile(path, clean(text.replace("\r\n", "\n").replace("\r", "\n")), sha256(data), problem)
+
+
+def _holds_keys(path: Path) -> bool:
+    parts = [part.lower() for part in Path(os.path.realpath(path)).parts[-2:]]
+    return holds_keys(parts) or ".git" in parts
 
 
 def read_bytes(path: Path, limit: int = LIMIT) -> bytes:

@@ -29,11 +29,12 @@ _YES = frozenset({"1", "true", "yes", "on"})
 class Wishes:
     """The settings that speak of such files.
 
-    `excludes`: claudeMdExcludes; `overrides`: skillOverrides; `memory`: autoMemoryEnabled; `memory_folder`:
+    `excludes`: claudeMdExcludes, of which only the `own` ones reach the person's own files; `overrides`: skillOverrides; `memory`: autoMemoryEnabled; `memory_folder`:
     autoMemoryDirectory, from the person's own settings only; `commands_off`: disableSkillShellExecution.
     """
 
     excludes: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     overrides: Mapping[str, str] = field(default_factory=dict[str, str])
     memory: bool = True
     memory_folder: Path | None = None
@@ -43,10 +44,12 @@ class Wishes:
 def read_wishes(places: Places, environment: Mapping[str, str]) -> Wishes:
     """Read the settings files of a folder and its person; what has another shape is left out."""
     excludes: dict[str, None] = {}
+    own: dict[str, None] = {}
     overrides: dict[str, str] = {}
     memory, folder, off = True, None, False
     for found, mine in _files(places):
-        excludes |= dict.fromkeys(_texts(found.get("claudeMdExcludes")))
+        excludes |= dict.fromkeys(texts := _texts(found.get("claudeMdExcludes")))
+        own |= dict.fromkeys(texts if mine else ())
         for name, shown in _table(found.get("skillOverrides")).items():
             overrides[name] = shown if mine else max(shown, overrides.get(name, "on"), key=SHOWN.index)
         enabled, moved = found.get("autoMemoryEnabled"), found.get("autoMemoryDirectory")
@@ -57,7 +60,7 @@ def read_wishes(places: Places, environment: Mapping[str, str]) -> Wishes:
             folder = place if place.is_absolute() else folder
         off = off or found.get("disableSkillShellExecution") is True
     memory = memory and environment.get(NO_NOTES, "").strip().lower() not in _YES
-    return Wishes(tuple(excludes), overrides, memory, folder, off)
+    return Wishes(tuple(excludes), tuple(own), overrides, memory, folder, off)
 
 
 def _files(places: Places) -> Iterator[tuple[Json, bool]]:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from nbagent.core.errors import ToolError
 from nbagent.core.files import content_hash
+from nbagent.core.keys import holds_keys
 
 _GUARDED_FOLDERS = frozenset(
     {
@@ -39,7 +40,6 @@ _GUARDED_FOLDERS = frozenset(
         ".mvn",
     }
 )
-_SECRET_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker"})
 _GUARDED_NAMES = frozenset(
     {
         *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
@@ -50,13 +50,6 @@ _GUARDED_NAMES = frozenset(
     }
 )
 _GUARDED_NAME = re.compile(r"\A(?:jupyter_.*config.*\.(?:py|json)|ipython_.*config.*\.(?:py|json)|.*\.pth)\Z")
-_SECRET_NAMES = frozenset(
-    {".env", ".npmrc", ".pypirc", ".netrc", "_netrc", ".git-credentials", ".pgpass", "authorized_keys", "credentials"}
-)
-_SECRET_NAME = re.compile(
-    r"\A(?:\.env[~.].*|\.env~|.*\.env|(?:secrets?|credentials|kaggle|tokens?)\.(?:json|toml|ya?ml|ini)|\.vault-token|"
-    r"id_(?:rsa|dsa|ecdsa|ed25519).*|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.*\.(?:pem|key|p12|pfx|ppk|keystore|jks))\Z"
-)
 _URL = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
@@ -101,7 +94,7 @@ def locate(root: Path, spelled: str) -> Place:
     shown = path.relative_to(base).as_posix() if inside else str(path)
     parts = [_plain(part) for part in (path.relative_to(base) if inside else path).parts]
     name = parts[-1] if parts else ""
-    secret = not _SECRET_FOLDERS.isdisjoint(parts) or name in _SECRET_NAMES or bool(_SECRET_NAME.match(name))
+    secret = holds_keys(parts)
     named = name in _GUARDED_NAMES or name == "git~1" or bool(_GUARDED_NAME.match(name))
     guarded = secret or named or not _GUARDED_FOLDERS.isdisjoint(parts) or _behind_a_link(base, path, spelled)
     return Place(path, shown, inside, guarded, secret)

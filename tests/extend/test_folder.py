@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -168,3 +169,51 @@ def test_a_person_sees_what_was_found(rig):
         "private.md",
     ):
         assert words in files.report
+
+
+def test_a_project_leaves_out_neither_the_persons_instructions_nor_the_administrators(rig, tmp_path):
+    """Row 110: what a project's files take away from the person's own guards is wider, not narrower."""
+    rig.write("~/.claude/CLAUDE.md", "Never touch production.")
+    places = dataclasses.replace(rig.places, managed=tmp_path / "managed")
+    places.managed.mkdir()
+    (places.managed / "CLAUDE.md").write_text("Ask the office.")
+
+    def told() -> str:
+        files = FolderFiles(places, lambda: read_wishes(places, {}))
+        files.load()
+        return files.told.text
+
+    rig.write(".claude/settings.json", json.dumps({"claudeMdExcludes": ["**/*.md"]}))
+    assert "Never touch production." in told() and "Ask the office." in told()
+    assert "Use metres." not in told()
+    rig.write("~/.claude/settings.json", json.dumps({"claudeMdExcludes": ["**/*.md"]}))
+    assert "Never touch production." not in told() and "Ask the office." in told()
+
+
+_HOOKED = """---
+name: {name}
+description: d
+hooks:
+  PreToolUse:
+    - hooks:
+        - type: command
+          command: python tools/guard.py
+---
+Words.
+"""
+
+
+@pytest.mark.parametrize("file", ["skills/s/SKILL.md", "commands/s.md", "agents/s.md"])
+def test_the_script_of_a_hook_that_a_skill_or_an_agent_brings_counts_with_it(tmp_path, file):
+    """Row 110: trust is bound to what would run."""
+    rig = Rig(tmp_path)
+    rig.write(f".claude/{file}", _HOOKED.format(name="s"))
+    rig.write("tools/guard.py", "one")
+    files = FolderFiles(rig.places)
+    files.load()
+    assert "runs `python tools/guard.py`" in files.doubt.text
+    files.answer(files.doubt, yes=True)
+    assert files.doubt is None
+    rig.write("tools/guard.py", "two")
+    files.load()
+    assert len(files.doubt.changed) == 1

@@ -223,3 +223,27 @@ def test_a_home_folder_that_is_a_project_tells_its_files_once(tmp_path):
     instructions = Instructions(rig.places, rig.trust())
     assert [part.text for part in instructions.start().parts] == ["mine"]
     assert len(instructions.touched(rig.home / "a.py").parts) == 1
+
+
+@pytest.mark.parametrize("key", [".env", "work/.env.local", ".netrc", "id_rsa", ".git/config", "secrets.toml"])
+def test_files_of_keys_are_told_neither_as_imports_nor_behind_a_link(rig, key):
+    """Row 110: a folder that somebody else made must not send the keys that lie in it."""
+    target = rig.write(key, "KEY=abc")
+    rig.write("CLAUDE.md", f"top @{key} @notes.md")
+    (rig.project / "notes.md").symlink_to(target)
+    (rig.project / ".claude/rules").mkdir(parents=True)
+    (rig.project / ".claude/rules/r.md").symlink_to(target)
+    loaded = start(rig)
+    assert shown(loaded) == ["CLAUDE.md"]
+    assert "KEY=abc" not in loaded.text
+    assert any("hold keys" in problem for problem in loaded.problems)
+
+
+def test_skills_behind_a_link_to_keys_are_not_there(rig):
+    """Row 110: a folder that somebody else made must not send the keys that lie in it."""
+    target = rig.write(".env", "KEY=abc")
+    (rig.project / ".claude/commands").mkdir(parents=True)
+    (rig.project / ".claude/commands/go.md").symlink_to(target)
+    shelf = rig.shelf()
+    assert shelf.skills == ()
+    assert "hold keys" in shelf.problems[0]
