@@ -98,6 +98,7 @@ async def test_the_first_message_has_instructions_skills_notes_and_the_state_and
     assert "Use feet." in await folder.run("anew", options="--new")
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_read_brings_the_rules_and_skills_for_it_once(folder):
     folder.write("sub/CLAUDE.md", "In here: feet.")
     folder.write(".claude/rules/sql.md", "---\npaths: '**/*.sql'\n---\nUpper case.")
@@ -110,6 +111,7 @@ async def test_a_file_that_is_read_brings_the_rules_and_skills_for_it_once(folde
     assert "In here: feet." not in later
 
 
+@pytest.mark.slow
 async def test_a_subagent_is_told_the_rules_of_what_it_reads_though_its_parent_knows_them(folder):
     folder.write("sub/CLAUDE.md", "In here: feet.")
     folder.write("sub/q.sql", "select 1")
@@ -120,6 +122,7 @@ async def test_a_subagent_is_told_the_rules_of_what_it_reads_though_its_parent_k
 # ── called by a person ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_a_command_is_called_with_its_arguments_from_a_cell_and_from_a_line(folder):
     folder.write(".claude/commands/data/check.md", "---\nargument-hint: FILE\n---\nCheck $0 for $1.")
     told = await folder.run("/data:check prices.csv gaps\nand holes")
@@ -134,6 +137,7 @@ async def test_a_command_is_called_with_its_arguments_from_a_cell_and_from_a_lin
     assert "data:check FILE  (command, project) .claude/commands/data/check.md" in await folder.say("skill")
 
 
+@pytest.mark.slow
 async def test_a_prompt_that_begins_with_a_path_is_a_prompt_and_an_unknown_name_after_agent_is_refused(folder):
     folder.write(".claude/commands/check.md", "Check.")
     assert "/tmp/prices.csv has gaps?" in await folder.run("/tmp/prices.csv has gaps?")
@@ -146,6 +150,7 @@ async def test_a_prompt_that_begins_with_a_path_is_a_prompt_and_an_unknown_name_
         await folder.run("/mcp__db__ask")
 
 
+@pytest.mark.slow
 async def test_what_a_command_allows_and_runs_waits_for_trust_and_then_holds_for_one_run(folder, monkeypatch):
     """Row 110."""
     monkeypatch.setenv("NBAGENT_MODE", "default")
@@ -168,6 +173,7 @@ async def test_what_a_command_allows_and_runs_waits_for_trust_and_then_holds_for
     assert not (folder.path / "made.txt").exists()
 
 
+@pytest.mark.slow
 async def test_the_hooks_of_a_skill_count_from_its_call_to_the_end_of_the_session_once_where_it_says_so(folder):
     log = folder.path / "log.txt"
     hooks = "".join(
@@ -233,6 +239,7 @@ async def test_a_skill_that_the_model_loads_changes_the_model_for_the_rest_of_th
     assert "</context>" not in await folder.run("and again")
 
 
+@pytest.mark.slow
 async def test_after_a_conversation_was_summed_up_instructions_state_and_called_skills_are_told_anew_once(folder):
     folder.write("CLAUDE.md", "Use metres.")
     folder.write(".claude/commands/check.md", "Check it.")

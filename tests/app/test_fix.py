@@ -88,6 +88,7 @@ async def test_where_nothing_failed_one_sentence_says_so(shell):
         await find(None, shell)
 
 
+@pytest.mark.slow
 async def test_without_a_page_what_ipython_remembers_is_the_failing_cell(shell):
     await failing(shell, "a = 1", "def half(n):\n    return n / a0", "half(a)", "a = 2")
     found = await find(None, shell)

@@ -42,6 +42,7 @@ async def live_cell(page: Page, notebook: type[LiveNotebook] = LiveNotebook) -> 
     return LiveCell(notebook(bridge, hello), bridge, view), bridge
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reason", [Reason.INTERRUPTED, Reason.TIMEOUT, Reason.CELL_GONE])
 async def test_a_run_that_was_stopped_hands_its_record_on_where_no_page_answers(reason):
     """The page went without a word, in the middle of a save: a save may take half a minute, and so may the record."""

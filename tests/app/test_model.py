@@ -64,6 +64,7 @@ def thought(server: MessagesServer) -> int:
     return sum(b["type"] == "thinking" for m in server.requests[-1].body["messages"] for b in m["content"])
 
 
+@pytest.mark.slow
 async def test_a_switch_in_mid_session_keeps_the_transcript_and_one_to_another_server_leaves_the_thinking_out(
     extension, servers
 ):

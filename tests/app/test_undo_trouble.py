@@ -37,6 +37,7 @@ async def test_a_checkpoint_that_can_not_be_written_is_told_once_and_serves_all_
     assert "restored the text" in (await later.take_back(desk.notebook)).text
 
 
+@pytest.mark.slow
 async def test_a_file_for_which_the_disk_has_no_room_waits_for_the_next_undo(desk: Desk) -> None:
     (desk.folder / "big.txt").write_bytes(b"x" * 100_000)
     with desk.run() as checkpointing:
@@ -135,6 +136,7 @@ async def test_redo_leaves_what_the_person_edited_since_the_undo_and_does_the_re
     assert [desk.cell(i)["source"] for i in "abc"] == ["a = 'mine'", "b = 10", "c = 'mine'"]
 
 
+@pytest.mark.slow
 async def test_without_a_disk_only_so_many_runs_are_kept(desk: Desk) -> None:
     (desk.folder / ".nbagent").write_text("a file where the folder should be")
     for number in range(RUNS + 5):

@@ -219,6 +219,7 @@ def served_tools(server: MessagesServer) -> list[list[str]]:
     return [[t["name"] for t in r.body.get("tools", []) if "type" in t] for r in server.requests]
 
 
+@pytest.mark.slow
 async def test_where_nobody_is_there_a_rule_offers_the_web_and_turning_it_on_seeds_a_new_session(extension, server):
     server.push(Reply("One.", thinking="Hm."), Reply("Two.", thinking="Hm."), Reply([*searched(), *CITED]), "Four.")
     assert "The web is off" in command(extension, "web")

@@ -102,6 +102,7 @@ async def test_where_the_server_says_that_it_is_full_it_is_summed_up_and_asked_a
     assert ran.of(Compacted)
 
 
+@pytest.mark.slow
 async def test_a_conversation_that_is_too_long_to_be_summed_up_is_summed_up_from_a_cut_text_of_it():
     """Row 122: the summary request itself is too long."""
     asked = []

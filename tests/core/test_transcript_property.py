@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +52,7 @@ def _turn(spec):
     return Turn([_block(b) for b in content], stop_reason=stop_reason, cut=cut, usage=Usage(input=tokens))
 
 
+@pytest.mark.slow
 @settings(max_examples=5 * settings.default.max_examples)  # 500 in CI
 @given(
     script=st.lists(turns, max_size=6),

@@ -307,6 +307,7 @@ def test_a_name_that_the_person_deleted_since_stays_deleted() -> None:
     assert space == {}
 
 
+@pytest.mark.slow
 def test_what_a_run_left_can_be_freed_and_only_what_it_replaced_is_kept() -> None:
     replaced, left, other = Table(), Table(), Table()
     watched = {name: weakref.ref(value) for name, value in (("old", replaced), ("new", left), ("other", other))}

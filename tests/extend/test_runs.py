@@ -135,6 +135,7 @@ def test_a_link_that_leads_elsewhere_is_not_followed(store, tmp_path):
     assert list(store.of_text(RUN.text)) == []
 
 
+@pytest.mark.slow
 def test_a_run_that_is_no_json_or_too_large_is_not_kept_and_says_so(store, tmp_path):
     assert "can't be kept" in store.keep(replace(RUN, inputs={"x": object()}))
     assert "MB" in store.keep(replace(RUN, above=("x" * BYTES,)))

@@ -35,6 +35,7 @@ def said(result):
 # ── 70: invented cell ids ────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("invented", ["import pandas", "3", "df = load()", "", None])
 @pytest.mark.parametrize("name", ["edit_cell", "run_cell", "delete_cell", "read_cell"])
 async def test_an_invented_id_touches_nothing_and_gets_the_real_ids_with_their_first_lines(name, invented):

@@ -117,6 +117,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300 * settings.default.max_examples // 100, deadline=None)
 @given(steps)
 def test_pairs_of_call_and_result_are_whole_at_every_point_of_any_history(history):

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.source import ROOT, files, short, tree
 
 ROWS = {
@@ -72,12 +74,14 @@ def told() -> dict[int, list[str]]:
     return by_row
 
 
+@pytest.mark.slow
 def test_every_row_has_a_test_that_names_it() -> None:
     tests = told()
     missing = {number: name for number, name in ROWS.items() if number not in tests and number not in WAIVED}
     assert missing == {}
 
 
+@pytest.mark.slow
 def test_at_most_three_rows_are_waived_each_with_its_reason() -> None:
     assert len(WAIVED) <= 3
     assert all(number in ROWS and len(reason) > 30 for number, reason in WAIVED.items())

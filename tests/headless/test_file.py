@@ -226,6 +226,7 @@ async def test_a_file_that_is_read_only_is_left_so(path):
     assert path.stat().st_mode & 0o777 == 0o444
 
 
+@pytest.mark.slow
 async def test_what_was_there_first_is_kept_and_backups_do_not_pile_up(path):
     first = path.read_bytes()
     notebook = opened(path)
@@ -320,6 +321,7 @@ async def test_a_notebook_that_was_not_quite_valid_before_can_be_edited(tmp_path
     assert json.loads(file.read_text()) == raw
 
 
+@pytest.mark.slow
 @given(files(), st.integers(0, 3), TEXTS)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 async def test_any_file_is_edited_through_the_port_or_left_as_it_is(tmp_path, text, place, source):

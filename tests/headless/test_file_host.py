@@ -51,6 +51,7 @@ def host(file):
     return NotebookHost(notebook, user_edit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", promises(), ids=promise_name)
 async def test_keeps_the_promise(promise, host, file):
     await promise(host)

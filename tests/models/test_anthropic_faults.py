@@ -97,6 +97,7 @@ async def test_a_redirect_is_not_followed_since_the_key_would_go_with_it(model_a
 # ── may pass ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [408, 409, 429, 500, 502, 503, 504, 529])
 async def test_overload_and_its_kin_may_pass(model_at, code):
     error = await fault(model_at, Status(code), Transient)
@@ -104,6 +105,7 @@ async def test_overload_and_its_kin_may_pass(model_at, code):
     assert error.retry_after is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
@@ -168,6 +170,7 @@ async def test_an_event_that_is_no_json_may_pass(model_at):
     assert "cannot be read" in str(await fault(model_at, Reply("Hello there", garble_at=3), Transient))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "event",
     [

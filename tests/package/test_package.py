@@ -8,6 +8,8 @@ import tomllib
 import zipfile
 from typing import TYPE_CHECKING
 
+import pytest
+
 import nbagent
 from tests.source import PACKAGE, ROOT
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_the_wheel_has_every_file_of_the_package(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from nbagent.core.policy import TABLE
 from nbagent.core.tools import Kind
 from tests.source import ROOT
@@ -44,6 +46,7 @@ def test_its_table_is_the_policy() -> None:
     assert {TABLE[Kind.SHELL_READ][mode] for mode in ("plan", "read-only")} == {"ask"}
 
 
+@pytest.mark.slow
 def test_its_tool_can_be_registered_and_called() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len([line for line in code.splitlines() if line.strip()]) <= 10

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import Phase, given, settings
 
 from nbagent.core.drive import drive
@@ -90,6 +91,7 @@ async def _play(server: MessagesServer, folder: Path, text: str) -> tuple[list[E
     return seen, notebook, store.path
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # each plays a run
 @given(planted())
 def test_nothing_of_a_planted_secret_leaves_and_edits_put_it_back(case: tuple[str, str]) -> None:

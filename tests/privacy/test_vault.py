@@ -132,6 +132,7 @@ def test_images_and_ids_are_left_alone() -> None:
     assert masked[0] == blocks[0] and masked[1]["tool_use_id"] == key and key not in masked[1]["content"][0]["text"]
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.lists(planted(), min_size=2, max_size=5))
 def test_texts_one_after_the_other_all_come_back(cases: list[tuple[str, str]]) -> None:

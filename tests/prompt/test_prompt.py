@@ -96,6 +96,7 @@ def test_the_denials_that_it_quotes_are_those_that_the_loop_gives() -> None:
     assert session.NOT_STARTED.startswith("Not started")
 
 
+@pytest.mark.slow
 def test_it_is_the_same_bytes_in_every_process_and_folder(tmp_path) -> None:
     code = "import sys, nbagent.prompt as p; sys.stdout.buffer.write(p.compose().encode())"
     for seed in ("0", "1"):

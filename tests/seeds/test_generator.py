@@ -6,6 +6,8 @@ import inspect
 import sys
 from contextlib import aclosing
 
+import pytest
+
 from nbagent.core.events import CallEnded, CallStarted, Reason, ReplyEnded, TextDelta
 from nbagent.core.limits import Limits
 from nbagent.core.loop import observe, run
@@ -52,6 +54,7 @@ async def test_observable_each_step_is_yielded_when_it_happens_and_not_at_the_en
     assert seen.index((CallStarted, 1)) < seen.index((CallEnded, 1)) < seen.index((TextDelta, 2))
 
 
+@pytest.mark.slow
 async def test_no_stack_grows_with_the_turns(tmp_path):
     depths = []
 

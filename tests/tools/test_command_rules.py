@@ -227,6 +227,7 @@ def test_a_parameter_is_denied_or_asked_about_never_allowed(root):
     assert decided(root, "id", "allow Bash(timeout:5*)").action == "ask"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["sudo " * 1900 + "x", "env " * 30 + "rm x", "$(" * 3000 + "x", "git log; " * 1000 + "ls", "x" * 20_000]
 )

@@ -374,6 +374,7 @@ async def test_texts_that_can_be_no_path_do_no_harm(here):
             inputs.heard(what, path, "*")
 
 
+@pytest.mark.slow
 async def test_files_behind_a_hidden_folder_with_many_are_found(here):
     """An environment beside the data would be all that is looked at."""
     (here / ".venv").mkdir()

@@ -8,6 +8,7 @@ import tracemalloc
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,6 +85,7 @@ _FILES = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([b"", b"1", b"2
 _SPACE = st.dictionaries(st.sampled_from("xyz"), st.integers(0, 2) | st.lists(st.integers(0, 1), max_size=2))
 
 
+@pytest.mark.slow
 @given(_FILES, _SPACE, _FILES, _SPACE)
 @settings(max_examples=25, deadline=None)
 def test_nothing_is_said_exactly_where_all_that_was_read_is_as_it_was(files_then, then, files_now, now):

@@ -192,6 +192,7 @@ class SilentNotebook(MemoryNotebook):
         return SilentSink()
 
 
+@pytest.mark.slow
 async def test_a_cancelled_call_does_not_wait_for_a_page_that_says_nothing():
     kernel = EchoKernel()
     call = Calling(cell_tools.tools(SilentNotebook([raw("a", "x")]), kernel, timeout=None))

@@ -119,6 +119,7 @@ print(json.dumps(record(fold_all(penguins()), banner="again")))
 """
 
 
+@pytest.mark.slow
 def test_the_same_events_give_the_same_bytes_in_every_process():
     made = [
         subprocess.run([sys.executable, "-c", SCRIPT], check=True, capture_output=True, text=True, encoding="utf-8",
