@@ -53,6 +53,7 @@ _ROWS: dict[Kind, tuple[Action, ...]] = {
     Kind.MCP: ("ask", "ask", "deny", "deny", "deny", "allow"),
     Kind.SHELL_READ: ("ask", "ask", "ask", "ask", "deny", "allow"),
     Kind.RISKY_CODE: ("ask", "ask", "deny", "deny", "deny", "allow"),
+    Kind.PUTS_BACK: ("ask", "ask", "deny", "deny", "deny", "allow"),
     Kind.PLAN: ("ask", "ask", "ask", "ask", "deny", "ask"),
     Kind.PROTECTED: ("ask", "ask", "deny", "deny", "deny", "ask"),
 }
@@ -60,7 +61,7 @@ _ROWS: dict[Kind, tuple[Action, ...]] = {
 TABLE: dict[Kind, dict[Mode, Action]] = {kind: dict(zip(_COLUMNS, row, strict=True)) for kind, row in _ROWS.items()}
 """Which kind of call is allowed, asked or denied in which mode."""
 
-_NO_RULE = frozenset({Kind.LONG_RUN, Kind.KEPT, Kind.PLAN})
+_NO_RULE = frozenset({Kind.LONG_RUN, Kind.KEPT, Kind.PUTS_BACK, Kind.PLAN})
 """Kinds that no allow rule allows: what was agreed to once says nothing about the next time or the next plan."""
 
 

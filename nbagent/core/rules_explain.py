@@ -60,6 +60,7 @@ def _none(kind: Kind, rules: Sequence[Rule], tool: Tool) -> str:
             Kind.PROTECTED: "none counts: what is protected needs a rule of its own, or is always asked about",
             Kind.RISKY_CODE: "none counts: code like this needs a rule with its exact text",
             Kind.LONG_RUN: "none counts: what takes long is always asked about",
+            Kind.PUTS_BACK: "none counts: where a secret goes is always asked about",
             Kind.KEPT: "none counts: what you marked is always asked about",
         }
         return why.get(kind, "none allows all of it")

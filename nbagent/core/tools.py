@@ -43,6 +43,7 @@ class Kind(StrEnum):
     LONG_RUN = "run a cell whose last run took long"
     KEPT = "run a cell that is marked “don't rerun”"
     RISKY_CODE = "run code that shells out, deletes, installs or goes to the network"
+    PUTS_BACK = "put a hidden secret into a cell or file where it was not before"
     PLAN = "end planning and begin to do it"
     PROTECTED = "touch a protected path, end the kernel or answer nbagent's own questions"
 

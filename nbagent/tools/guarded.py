@@ -18,6 +18,7 @@ from nbagent.core.tools import Call, Kind, Result, Tool
 from nbagent.tools.vault import Secret, Vault
 
 _LEAVES = frozenset({Kind.SHELL, Kind.RISKY_CODE, Kind.MCP})
+_KEEPS = frozenset({Kind.EDIT_CELL, Kind.RUN_CELL, Kind.WRITE_FILE})
 _CODE = frozenset({Kind.SCRATCH, Kind.RUN_CELL, Kind.RUN_ALL})
 _STAYS = frozenset({"task", "ask_user", "enter_plan", "exit_plan", "todo_write"})
 """Tools to which placeholders go as they are: their texts are for a model or for a person, and change nothing."""
@@ -115,12 +116,22 @@ class _Edge:
         return [] if self._inner.name in _STAYS or self._keeps_out else self._vault.used(given)
 
     def _kind(self, given: Json) -> Kind:
-        """Ask in any case where a secret would leave, or could be read as code; ask again where hidden variables are read."""
+        """Ask where a secret would leave, could be read as code, or comes to where it was not; and where hidden variables are read."""
         opened, used = self._open(given), self._used(given)
         kind = self._inner.kind(opened)
         if used and (kind in _LEAVES or any(not secret.plain for secret in used)):
             return Kind.PROTECTED
+        if used and kind in _KEEPS and not self._was_there(opened, used):
+            return Kind.PUTS_BACK
         return Kind.RISKY_CODE if kind in _CODE and self._touched(lambda: self._runs(opened)) else kind
+
+    def _was_there(self, opened: Json, used: Sequence[Secret]) -> bool:
+        """Whether what is written over holds these secrets already: a text that the model read may have named others."""
+        try:
+            old = self._inner.preview(opened).old
+        except ToolError:  # the call itself says what is wrong
+            return False
+        return all(secret.value in old for secret in used)
 
     def _runs(self, opened: Json) -> str:
         """All that the call would run, as one text."""

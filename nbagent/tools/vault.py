@@ -99,7 +99,10 @@ class Vault:
         if isinstance(value, Mapping):
             if value.get("type") in _NOT_TEXT:
                 return value
-            return {self.masked(key): item if key in _FIXED else self.masked(item) for key, item in value.items()}
+            return {
+                self.masked(key): item if key in _FIXED and isinstance(item, str) else self.masked(item)
+                for key, item in value.items()
+            }
         return value
 
     def _masked(self, text: str) -> str:

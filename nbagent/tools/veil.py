@@ -21,7 +21,11 @@ Level = Literal["", "schema", "hidden"]
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _REACHES = frozenset(
-    {"globals", "locals", "vars", "user_ns", "get_objects", "eval", "exec", "whos", "Out", "_oh", "who_ls"}
+    {
+        *("globals", "locals", "vars", "user_ns", "get_objects", "eval", "exec", "whos", "Out", "_oh", "who_ls"),
+        *("__main__", "user_module", "user_global_ns", "f_globals", "f_locals", "__globals__", "get_referrers"),
+        *("getclosurevars", "ev", "run_cell", "run_cell_async", "run_code", "runcode", "runsource"),
+    }
 )
 _OUT = re.compile(r"_i?\d+\Z")
 _SIZED = (

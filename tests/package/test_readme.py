@@ -22,6 +22,7 @@ ROWS = {
     "run all cells, after a look at the list": Kind.RUN_ALL,
     "run a cell that took 30 s or more the last time": Kind.LONG_RUN,
     "run a cell that you marked with `%agent keep`": Kind.KEPT,
+    "put a secret that the model does not see into a cell or file where it was not before": Kind.PUTS_BACK,
     "write or edit a file in the notebook's folder": Kind.WRITE_FILE,
     "run code that shells out, deletes, installs or goes to the network": Kind.RISKY_CODE,
     "shell, network": Kind.SHELL,

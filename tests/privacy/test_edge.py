@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -121,3 +122,20 @@ async def test_hooks_logs_and_transcript_of_a_run_have_no_secret() -> None:
     of_model = [r for r in rig.store.records if (r.get("message") or {}).get("role") == "assistant"]
     assert KEY not in str([r for r in rig.store.records if r not in of_model])
     assert KEY not in session.system
+
+
+@pytest.mark.parametrize("kind", [Kind.EDIT_CELL, Kind.WRITE_FILE, Kind.RUN_CELL])
+def test_a_secret_that_comes_to_where_it_was_not_is_asked_about_whatever_rules_allow(kind: Kind) -> None:
+    """A file that the model reads may name a placeholder, so that the value would be written where others read it."""
+    box = vault()
+    given, rules = {"code": f"see {shown(box)}"}, [Rule.parse("allow", "run")]
+    held = dataclasses.replace(made(kind=kind), preview=lambda g: Preview("diff", g["code"], old=f"was {KEY}"))
+    fresh = dataclasses.replace(made(kind=kind), preview=lambda g: Preview("code", g["code"]))
+    assert decision_of(Mode.ACCEPT_EDITS, rules, guarded(fresh, box), given).action == "ask"
+    assert "secret" in decision_of(Mode.ACCEPT_EDITS, rules, guarded(fresh, box), given).rule
+    assert decision_of(Mode.ACCEPT_EDITS, rules, guarded(held, box), given).action == "allow", "an edit around it"
+    assert decision_of(Mode.ACCEPT_EDITS, rules, guarded(fresh, box), {"code": "x"}).action == "allow"
+
+
+def test_a_name_that_is_also_a_field_of_ours_hides_no_secret_below_it() -> None:
+    assert KEY not in str(vault().masked({"properties": {"id": {"description": f"password = {KEY!r}"}}}))

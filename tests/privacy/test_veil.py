@@ -52,7 +52,23 @@ def test_of_a_table_with_a_hidden_column_the_rest_is_told() -> None:
 
 @pytest.mark.parametrize(
     "code",
-    ["patients", "print(patients.head())", "# patients", "globals()", "Out[3]", "_5", "%whos", "eval('pa' + 'tients')"],
+    [
+        "patients",
+        "print(patients.head())",
+        "# patients",
+        "globals()",
+        "Out[3]",
+        "_5",
+        "%whos",
+        "eval('pa' + 'tients')",
+        "import __main__; print(getattr(__main__, 'pa' + 'tients'))",
+        "sys.modules['__main__'].__dict__",
+        "sys._getframe().f_globals['pa' + 'tients']",
+        "show.__globals__['pa' + 'tients']",
+        "get_ipython().ev('pa' + 'tients')",
+        "get_ipython().run_cell('pa' + 'tients')",
+        "get_ipython().user_module.__dict__",
+    ],
 )
 def test_outputs_of_code_that_reaches_a_hidden_variable_are_held_back(code: str) -> None:
     veil = Veil(hidden=("patients",))
