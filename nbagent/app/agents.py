@@ -194,14 +194,16 @@ class Team:
         assert self._conversation is not None
         store = JsonlStore(self._conversation.store.path.with_suffix("") / "agents" / f"{agent_id}.jsonl")
         about = {"notebook": self._conversation.notebook, **about}
-        return Session(
+        privacy = self._extension.privacy
+        session = Session(
             agent_id,
-            system=system_prompt(spec),
-            tools=(*tools, *self._web(spec)),
+            system=privacy.vault.mask(system_prompt(spec)),
+            tools=privacy.vault.masked((*tools, *self._web(spec))),
             store=store,
             about=about,
-            mask=self._extension.privacy.masking(),
-        ), str(store.path)
+        )
+        session.use(privacy.masking)
+        return session, str(store.path)
 
     def _web(self, spec: AgentSpec) -> list[Json]:
         """Return what of the web a subagent of this kind has: what its run offers, if the kind has it among its tools."""

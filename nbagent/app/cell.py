@@ -122,7 +122,7 @@ async def _dry_run(extension: Extension, request: _Request) -> Answer:
         place.notebook = place.notebook or extension.file
         words, more = await request.prompt(place.notebook)
         told = "\n\n".join(filter(None, (words, more)))
-        await dry_run(extension, request.settings, place, told, new=bool(request.given.get("new")))
+        await dry_run(extension, request.settings, place, told, request.given)
     return Answer(HEAD, "dry_run", Usage(), 0.0, 0, (), "")
 
 

@@ -101,7 +101,9 @@ class RunFiles:
 
     async def news(self, conversation: Conversation) -> list[str]:
         """Return what of the files, the notes and the state of the project the conversation does not know, or not any more."""
-        said = said_in(conversation.session.transcript)
+        vault = self._extension.privacy.vault
+        self._extension.privacy.meet(part.text for part in self._files.told.parts)
+        said = vault.opened(said_in(conversation.session.transcript))  # files are compared as they are
         text, conversation.told_project = await self._files.news(os.environ, said, conversation.told_project)
         lost = [one for one in conversation.called if one.text[:_BEGINNING] not in said]  # it was summed up since
         return [one for one in (text, attached_again(lost)) if one]
@@ -197,7 +199,7 @@ class RunFiles:
         around = Surroundings(self._files.places.root, session, commands_off=self._files.wishes.commands_off)
 
         def took_effect(one: Invocation) -> None:
-            if conversation is not None:
+            if conversation is not None and own:  # what a subagent called is no part of this conversation
                 conversation.called.append(one)
             self._take(one, own=own)
             use(one)

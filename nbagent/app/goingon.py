@@ -54,7 +54,9 @@ async def conversation_of(
         if moved or found.session.tools != (*Toolset(make(found.results)).params(), *settings.served):
             making = replace(ground.making, ways=ground.ways, title=found.title, seals=extension.seals)
             making = replace(making, kernel=extension.kernel_id)
-            found, lost = fork(all_of(found), settings, make, extension.folder, path, before=found, new=making)
+            found, lost = await asyncio.to_thread(
+                fork, all_of(found), settings, make, extension.folder, path, before=found, new=making
+            )
             said += [lost] if lost else []
     else:
         found = _begun(extension, settings, make, path, ground)
@@ -96,7 +98,7 @@ def _from(
             made.elsewhere = past.kernel != extension.kernel_id
             made.moved(own=ground.own, kernel=extension.kernel_id)
             return made, said
-    parent = found if found is not None else _live(extension, past.session)
+    parent = found if found is not None else live_of(extension, past.session)
     title = ground.making.title or (found.title if found is not None and ground.branch is None else "")
     making = replace(ground.making, ways=ground.ways, seals=extension.seals, title=title)
     making = replace(making, model=_model(settings), kernel=extension.kernel_id)
@@ -107,7 +109,7 @@ def _from(
     return made, [*said, *([lost] if lost else [])]
 
 
-def _live(extension: Extension, session: str) -> Conversation | None:
+def live_of(extension: Extension, session: str) -> Conversation | None:
     """Return this kernel's conversation of a session, if it has one."""
     return next((one for one in extension.conversations.values() if one.session.id == session), None)
 

@@ -164,6 +164,7 @@ class Session:
     ) -> None:
         self.id = session_id
         self.mask = mask
+        self._masking: Callable[[], Mask] = lambda: mask
         self.system: str = mask(system)
         self.tools: tuple[Json, ...] = mask(tools)
         self.usage = Usage()
@@ -181,7 +182,7 @@ class Session:
     def use(self, masking: Callable[[], Mask]) -> None:
         """Have all that is sent or kept from here on go through what `masking` makes, unless something does already."""
         if self.mask is same:
-            self.mask = masking()
+            self._masking, self.mask = masking, masking()
             self.transcript.use(self.mask)
 
     def messages(self) -> Sequence[Message]:
@@ -227,8 +228,8 @@ class Session:
             tools=self.tools,
             store=store,
             about={**(about or self._about), **origin},
-            mask=self.mask,
         )
+        made.use(self._masking)  # anew: what it tells once it must tell here, too
         made.usage, made.cost, made.runs = self.usage, self.cost, self.runs
         made.transcript.call_ids = self.transcript.call_ids
         return made

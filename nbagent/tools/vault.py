@@ -40,7 +40,6 @@ _ROUNDS = 4
 _MEMO, _MEMO_FROM = 48, 1_000
 _PLAIN = re.compile(r"[A-Za-z0-9_\-+/=.:@~%,]*\Z")
 _PREFIX = re.compile(r"[A-Za-z0-9]{1,10}(?:[-_][A-Za-z0-9]{1,6})?[-_.]")
-_NOT_TEXT = frozenset({"image", "base64", "document"})
 _FIXED = frozenset({"id", "tool_use_id", "type", "signature", "call_id", "run_id", "session_id", "hash"})
 
 
@@ -97,7 +96,7 @@ class Vault:
             made = [self.masked(item) for item in value]
             return made if isinstance(value, list) else tuple(made)
         if isinstance(value, Mapping):
-            if value.get("type") in _NOT_TEXT:
+            if _is_picture(value):
                 return value
             return {
                 self.masked(key): item if key in _FIXED and isinstance(item, str) else self.masked(item)
@@ -202,6 +201,13 @@ class Vault:
             return text
         return PLACEHOLDER.sub(lambda match: self._by_placeholder[match[0]].value, text)
 
+    def opened(self, text: str) -> str:
+        """Return `text` with the values that are known in the place of their placeholders: to compare, never to send."""
+        if _MARK not in text:
+            return text
+        known = self._by_placeholder
+        return PLACEHOLDER.sub(lambda match: known[match[0]].value if match[0] in known else match[0], text)
+
     def revealed(self, value: Any) -> Any:
         """Return a JSON value with `reveal` applied to each text in it."""
         if isinstance(value, str):
@@ -217,6 +223,11 @@ class Vault:
 def has_placeholder(value: Any) -> bool:
     """Whether a JSON value has a placeholder in it."""
     return any(_MARK in text and PLACEHOLDER.search(text) for text in _texts(value))
+
+
+def _is_picture(value: Mapping[str, Any]) -> bool:
+    """Whether a JSON object is the bytes of an image or a document; a schema may have any `type`, also a list."""
+    return value.get("type") == "base64" and isinstance(value.get("data"), str)
 
 
 def pattern_of(text: str) -> re.Pattern[str]:

@@ -100,3 +100,15 @@ def remembers() -> ScriptedModel:
             "kept",
         ]
     )
+
+
+def delegates_a_skill() -> ScriptedModel:
+    """Has a subagent load a skill; both play one script in turns."""
+    return ScriptedModel(
+        [
+            call("task", description="explain", prompt="explain it", agent="general-purpose"),
+            call("skill", name="explain-this-notebook"),
+            "explained",
+            "done",
+        ]
+    )

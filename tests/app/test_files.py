@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from nbagent.app.extension import Extension
 from nbagent.app.files import RunFiles, said_in
 from nbagent.app.reports import command
 from nbagent.app.runtools import named_tools
+from nbagent.app.sent import requests_of, text_of
 from nbagent.core.errors import ConfigError
 from nbagent.core.session import NoStore, Session
 
@@ -117,6 +120,45 @@ async def test_a_subagent_is_told_the_rules_of_what_it_reads_though_its_parent_k
     folder.write("sub/q.sql", "select 1")
     await folder.run("look", "reads_twice")
     assert "In here: feet." in await folder.run("look", "delegates_reading")
+
+
+@pytest.mark.slow
+async def test_a_dry_run_shows_the_very_request_that_the_cell_then_sends(folder, capsys):
+    folder.write("CLAUDE.md", "Use metres. password = 'hunter2-of-the-lake'")
+    folder.write("prices.csv", "a\n1\n")
+    folder.extension.files.memory.add("Prices are net.")
+
+    async def shown_and_sent(options: str, *words: str) -> None:
+        capsys.readouterr()
+        await run_agent_cell(folder.extension, f"{MODEL}:heard --dry-run {options}", "What is here?")
+        out = capsys.readouterr().out  # a shell that is none of IPython's own prints what is displayed as a dict
+        shown = ast.literal_eval(out[out.index("{'text/plain'") :].splitlines()[0])["text/plain"]
+        assert [word for word in words if word not in shown] == []
+        await folder.run("What is here?", options=options)
+        *_, sent = requests_of(folder.extension.last.store.path)
+        parts = [text.partition("── system")[2].split() for text in (shown, text_of([replace(sent, new=1)]))]
+        assert next((pair for pair in zip(*parts, strict=False) if pair[0] != pair[1]), None) is None
+        assert len(parts[0]) == len(parts[1])
+
+    await shown_and_sent(
+        "--new", "Use metres.", "Prices are net.", "prices.csv (4 bytes)", "exploratory-data-analysis", "recall"
+    )
+    folder.write("more.csv", "x")
+    await shown_and_sent("", "messages before this run: 2", "data files new: more.csv")
+    await shown_and_sent("--fork --tools list_variables,read_file", "messages before this run: 4", "tools: 2")
+
+
+async def test_instructions_with_a_secret_in_them_are_told_once(folder):
+    folder.write("CLAUDE.md", "Use metres. password = 'hunter2-of-the-lake'")
+    told = await folder.run("hello")
+    assert "Use metres." in told and "hunter2" not in told
+    assert "Use metres." not in await folder.run("and now?")
+
+
+async def test_a_skill_that_a_subagent_loaded_is_not_told_to_its_parent_later(folder):
+    await folder.run("explain", "delegates_a_skill")
+    assert folder.extension.last.called == []
+    assert "read the notebook" not in (await folder.run("and now?")).lower()
 
 
 # ── called by a person ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ from nbagent.core.hooks import NoHooks, Verdict
 from nbagent.core.limits import Limits
 from nbagent.core.messages import Usage, text_block
 from nbagent.core.payloads import HookEvent, PostCompact, PreCompact, SessionStart
-from nbagent.core.session import Session
+from nbagent.core.session import NoStore, Session
 from nbagent.core.summary import Compaction, asked_for, digest, fitting
 from nbagent.models.scripted import ScriptedModel, Turn, call, say
 from tests.core.rig import Ran, Rig, check_transcript, play
@@ -246,3 +246,25 @@ def test_a_digest_keeps_the_beginning_and_the_end_and_its_size(room):
     assert len(text) < room * 1.2
     assert "message 999" in text
     assert "entries left out" in text
+
+
+def test_what_a_mask_tells_once_it_tells_again_in_the_session_that_goes_on() -> None:
+    """The model reads placeholders there, too, and has nothing left of what it was told of them."""
+
+    def masking():
+        told: list[bool] = []
+
+        def mask(value):
+            if told or not isinstance(value, dict):
+                return value
+            told.append(True)
+            return {**value, "content": [text_block("what a placeholder is"), *value["content"]]}
+
+        return mask
+
+    session = Session("s", system="", tools=(), store=NoStore())
+    session.use(masking)
+    for one in (session, session.successor()):
+        one.transcript.ask([text_block("first")])
+        one.transcript.ask([text_block("second")])
+        assert [len(message["content"]) for message in one.transcript] == [2, 1]

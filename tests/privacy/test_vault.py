@@ -132,6 +132,15 @@ def test_images_and_ids_are_left_alone() -> None:
     assert masked[0] == blocks[0] and masked[1]["tool_use_id"] == key and key not in masked[1]["content"][0]["text"]
 
 
+def test_a_schema_may_have_types_of_any_kind_and_a_text_no_type_that_keeps_it_from_the_mask() -> None:
+    """Servers of MCP list types, and have arguments that are called `type` or `id`."""
+    box, key = vault(), "ghp_" + "a1" * 18
+    schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}, "type": {"type": "string"}}}
+    assert box.masked(schema) == schema
+    for told in ({"type": "document", "text": key}, {"id": {"default": key}}, {"type": [key]}):
+        assert key not in str(box.masked(told))
+
+
 @pytest.mark.slow
 @settings(max_examples=50)
 @given(st.lists(planted(), min_size=2, max_size=5))
