@@ -76,7 +76,7 @@ def fork_session(
     ):
         count = shown.count
     named = [one for one in outlines(extension.folder) if name and one.title == name and not one.about.get("beside")]
-    if named or len(name) > 80 or any(char.isspace() or char == "@" for char in name):
+    if named or len(name) > 80 or not name.isprintable() or any(c in " @" for c in name):
         raise ConfigError(
             f"{name!r} can't be the name of a branch: one word of 80 characters at most that no session has."
         )

@@ -114,8 +114,10 @@ async def run_agent_cell(
 
 async def _dry_run(extension: Extension, request: _Request) -> Answer:
     """Show what the cell would send; the answer says that nothing was."""
-    from nbagent.app.dryrun import HEAD, dry_run
+    from nbagent.app.dryrun import HEAD, NO_ERRAND, dry_run
 
+    if request.errand is not None:
+        raise ConfigError(NO_ERRAND)
     async with find_place(
         extension.shell, _reins(extension, Stop(), None), extension.refusals, extension.silent
     ) as place:

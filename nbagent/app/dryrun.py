@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from nbagent.app.place import Place
 
 HEAD = "Nothing was sent, and nothing ran. This is the first request that this cell would send."
+NO_ERRAND = "--dry-run can't show what a subagent would be sent. Nothing was sent; leave it out to run this."
 MAY_ADD = (
     "Hooks, MCP servers that are not running yet, and web search where you would be asked about it, may add to it."
 )

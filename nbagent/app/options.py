@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import builtins
 import difflib
 import keyword
 import re
@@ -62,9 +63,15 @@ _POINT = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}(?:@\d+)?|@\d+")
 """What is the value of --fork without a =, and no word of the prompt."""
 
 
+_TAKEN = frozenset({"get_ipython", "In", "Out", "exit", "quit", "display", "__builtins__", "__name__"})
+"""Names that a kernel does not work without, or whose value people count on."""
+
+
 def _name(text: str) -> str:
     if not text.isidentifier() or keyword.iskeyword(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a name for a variable")
+    if text in _TAKEN or hasattr(builtins, text):
+        raise argparse.ArgumentTypeError(f"{text!r} is a name of Python's or IPython's own; choose another")
     return text
 
 

@@ -95,8 +95,8 @@ def fork(extension: Extension, rest: str) -> str:
 def rename(extension: Extension, rest: str) -> str:
     """Carry out `%agent rename NAME`: the session that this notebook is in gets a name."""
     name = " ".join(rest.split())
-    if not name or len(name) > _NAME or "@" in name:
-        raise ConfigError(f"%agent rename NAME: a name of 1 to {_NAME} characters, without @.")
+    if not name or len(name) > _NAME or "@" in name or not name.isprintable():
+        raise ConfigError(f"%agent rename NAME: a name of 1 to {_NAME} characters that can be seen, without @.")
     same = next((one for one in outlines(extension.folder) if one.title == name), None)
     one = _current(extension)
     if same is not None and same.id != one.id:
@@ -141,6 +141,10 @@ def delete(extension: Extension, rest: str) -> str:
             del extension.shown[seat]
     if extension.last is not None and extension.last.session.id == one.id:
         extension.last = None
+    if extension.move is not None and extension.move.session == one.id:
+        extension.move = None
+    extension.going_on = {seat: session for seat, session in extension.going_on.items() if session != one.id}
+    extension.planned = [planned for planned in extension.planned if one.id not in {planned.session, planned.id}]
     _remove(one.path)
     extension.holds.drop(one.id)
     return f"Deleted: {one.id}.{used}"
@@ -203,11 +207,11 @@ def _row(extension: Extension, one: Outline, *, notebook: bool) -> list[str]:
     marks = [
         "in use" if one.id in _live(extension) else "in use elsewhere" if extension.holds.elsewhere(one.id) else "",
         "branch" if one.beside and one.about.get("beside") else "",
-        str(one.about.get("errand") or ""),
+        _line(str(one.about.get("errand") or ""), 40),
         "summed up" if one.about.get("compacted_from") else "",
     ]
     said = ", ".join(filter(None, marks))
-    title = f"“{one.title}” " if one.title else ""
+    title = f"“{_line(one.title, _NAME)}” " if one.title else ""
     return [
         one.id,
         time.strftime("%Y-%m-%d %H:%M", time.localtime(one.last)),

@@ -299,7 +299,8 @@ def point(extension: Any, session: str, at: int | None) -> Past:
         return past
     begins = prompts(past.messages)
     if at > len(begins):
-        raise ConfigError(f"The session {session} has {len(begins)} prompts, so there is no point after prompt {at}.")
+        has = f"{len(begins)} prompt{'s' * (len(begins) != 1)}"
+        raise ConfigError(f"The session {session} has {has}, so there is no point after prompt {at}.")
     count = begins[at] if at < len(begins) else len(past.messages)
     cut = stored(extension.folder, session, count, _began(past.whole, count), seals=extension.seals)
     return cut or past

@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 _SCRIPTED = "scripted:"
+_LONGEST = 200
 _NONE: Mapping[str, Endpoint] = MappingProxyType({})
 
 
@@ -63,6 +64,8 @@ def open_model(
     name = spec.strip()
     if not name:
         raise ConfigError(f"No model is named. Choose {_choices()}, or a model id.")
+    if not name.isprintable() or len(name) > _LONGEST or any(char in name for char in " '\"`"):
+        raise ConfigError(f"{name[:60]!r} can't be the name of a model. Choose {_choices()}, or a model id.")
     if name.startswith(_SCRIPTED):
         return _scripted(name.removeprefix(_SCRIPTED))
     where, slash, rest = name.partition("/")
@@ -130,7 +133,10 @@ def _scripted(path: str) -> ScriptedModel:
     except AttributeError:
         raise ConfigError(f"The module {module_name!r} has no script {attribute!r}.") from None
     if callable(value):
-        value = value()
+        try:
+            value = value()
+        except TypeError as error:
+            raise ConfigError(f"The script {path!r} can't be made: {error}.") from error
     if isinstance(value, ScriptedModel):
         return value
     if isinstance(value, str) or not isinstance(value, Sequence):

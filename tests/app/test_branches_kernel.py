@@ -76,6 +76,7 @@ async def test_two_branches_from_one_point_with_other_tools_models_and_prompts(t
             await room.cell("%%agent\nOtherwise?", "Otherwise.")
             asked = server.requests[-1].body["messages"]
             assert [m["role"] for m in asked] == ["user", "assistant", "user"] and "Pear it is." in str(asked[1])
+            assert "can be seen" in (await room.cell("%agent rename a\u202eb")).error
             (await room.cell("%agent rename other way")).says("is called “other way” now")
             (await room.cell("%agent resume other way")).says("goes on in “other way”")
             (await room.cell(f"%agent delete {parent} --yes")).says(f"Deleted: {parent}")
@@ -83,3 +84,31 @@ async def test_two_branches_from_one_point_with_other_tools_models_and_prompts(t
             for messages in room.transcripts():
                 check_transcript(messages)
         server.assert_clean()
+
+
+async def test_what_was_going_on_in_a_session_that_is_deleted_goes_with_it(tmp_path):
+    """A pending `resume` and a planned branch of it: the next cell begins a new one, and the branch is said to be gone."""
+    with MessagesServer() as server:
+        async with Room(tmp_path, server, interactive=True, NBAGENT_MODE="bypass") as room:
+            await room.cell("%%agent\nRemember the word pear.", "Pear it is.")
+            [parent] = files(tmp_path)
+            await room.cell("import nbagent; nbagent.fork_session(name='bold')")
+            (await room.cell(f"%agent resume {parent}")).says("goes on in")
+            (await room.cell(f"%agent delete {parent} --yes")).says("then begins a new one")
+            gone = await room.cell("%%agent --session bold\nAnd now?")
+            gone.says("No session is kept")
+            shown = await room.cell("%%agent\nStart.", "Started.")
+            assert "Started." in shown.record and not shown.error, shown.seen
+            assert len(server.requests[-1].body["messages"]) == 1
+            foreign = {
+                "type": "session",
+                "v": 1,
+                "system": "",
+                "tools": [],
+                "title": "a\u202e\x1b[2Jb",
+                "errand": "c\nd",
+            }
+            said = {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": "hi"}]}}
+            (tmp_path / FOLDER / "foreign.jsonl").write_text(f"{json.dumps(foreign)}\n{json.dumps(said)}\n")
+            listed = (await room.cell("%agent sessions --all")).record
+            assert "⟨U+202E⟩" in listed and "\x1b" not in listed and "c d" in listed, listed

@@ -33,6 +33,9 @@ def test_an_equals_sign_works_too():
         ("--max-turns many", "invalid int"),
         ("--max-turns 3 --preset lookup", "not allowed with"),
         ("--yes do it", "there is no option --yes"),
+        ("--out get_ipython go", "a name of Python's or IPython's own"),
+        ("--out print go", "a name of Python's or IPython's own"),
+        ("--out Out go", "a name of Python's or IPython's own"),
     ],
 )
 def test_a_wrong_option_is_one_line_with_the_nearest_spelling(line, said):

@@ -35,6 +35,13 @@ def test_an_empty_name_is_answered_with_the_choices(spec):
         open_model(spec)
 
 
+@pytest.mark.parametrize("spec", ["\u202eopus", "qwen\x1b[31m", "a b", "''", "`x`", "a" * 201, "a\nb"])
+def test_what_can_not_be_seen_or_is_no_name_is_no_model_whoever_serves_it(spec):
+    with pytest.raises(ConfigError, match="can't be the name of a model") as caught:
+        open_model(spec, base_url="http://127.0.0.1:1")
+    assert str(caught.value).isprintable()
+
+
 def test_a_bad_base_url_is_told_when_the_model_is_chosen():
     with pytest.raises(ConfigError, match="base_url 'localhost:1'"):
         open_model("qwen", base_url="localhost:1")
@@ -64,6 +71,7 @@ def test_two_models_of_one_script_do_not_share_their_place_in_it():
         ("no.such.module:x", "cannot be imported"),
         ("..models:x", "scripted:package.module:attribute"),
         ("tests.models.example_scripts:nothing", "has no script 'nothing'"),
+        ("os:fspath", "can't be made: fspath"),
         ("tests.models.example_scripts:NUMBER", "is a int; it must be a list of turns"),
     ],
 )
