@@ -248,6 +248,7 @@ class RunFiles:
                     trusted=called.trusted,
                     environment=environment,
                     allowed=lambda *_: self._files.shelf.holds_now(called),
+                    own=own,
                 ),
             )
 

@@ -65,13 +65,20 @@ def load(places: Places, holds: Callable[[Power], bool], changed: Callable[[Powe
 
 
 def of_skill(
-    table: object, name: str, *, trusted: bool, environment: Mapping[str, str], allowed: Allowed | None = None
+    table: object,
+    name: str,
+    *,
+    trusted: bool,
+    environment: Mapping[str, str],
+    allowed: Allowed | None = None,
+    own: bool = True,
 ) -> tuple[Hook, ...]:
-    """Return the hooks of a skill, or an agent, as its frontmatter has them; none of them where it is not `trusted`.
+    """Return the hooks of a skill as its frontmatter has them; none of them where it is not `trusted`.
 
     `allowed` tells at each call whether its files are still those that were trusted (None: they are the person's own).
+    `own`: the run itself called it; what a subagent calls may hold back, and opens nothing for its parent.
     """
-    source = Source(f"skill {name}", "skill", "claude", environment, allowed)
+    source = Source(f"skill {name}", "skill" if own else "agent", "claude", environment, allowed)
     return read(table, source).hooks if trusted else ()
 
 

@@ -35,6 +35,8 @@ _FOLDER = re.compile(rf"\$(?:\{{(?:{'|'.join(PROJECT)})(?::-[^}}]*)?\}}|(?:{'|'.
 _DEFAULT = re.compile(r"\$\{\w+:-([^}]*)\}")
 _UNKNOWN = re.compile(r"\A(?:\$\w+|\$\{[^}]*\})?/+")
 """How a path begins whose first part only the shell knows: `$X/a`, or `/a` after `$(…)`."""
+_INTO = frozenset({">", ">>", ">|", "&>", "&>>"})
+"""After these stands what a command writes into: it does not run, and a log must not take the trust away."""
 _AROUND = "();|&<>'\"`{}"
 _PATTERN = re.compile(r"[*?\[]")
 _DEEP, _MOST, _FOUND = 3, 2_000, 200
@@ -80,7 +82,10 @@ def _tokens(text: str, deep: int) -> Iterator[str]:
         words = list(lexer)
     except ValueError:  # a quote without its other half
         words = text.split()
-    for word in words:
+    unquoted = not any(char in text for char in "'\"\\")  # else a quoted > looks like one of the shell's
+    for before, word in pairwise(["", *words]):
+        if unquoted and before in _INTO:
+            continue
         yield word
         if deep and word != text and re.search(r"[\s;|&<>()`]", word):
             yield from _tokens(word, deep - 1)

@@ -107,8 +107,21 @@ def delegates_a_skill() -> ScriptedModel:
     return ScriptedModel(
         [
             call("task", description="explain", prompt="explain it", agent="general-purpose"),
-            call("skill", name="explain-this-notebook"),
-            "explained",
-            "done",
+            call("skill", skill="deep"),
+            lambda seen: result_of(seen, "skill"),
+            lambda seen: result_of(seen, "task"),
+        ]
+    )
+
+
+def delegates_then_touches() -> ScriptedModel:
+    """Has a subagent load a skill, then makes a file by a command of its own; both play one script in turns."""
+    return ScriptedModel(
+        [
+            call("task", description="guard", prompt="load it", agent="general-purpose"),
+            call("skill", skill="guarded"),
+            lambda seen: result_of(seen, "skill"),
+            call("shell", command="touch made.txt"),
+            lambda seen: f"{result_of(seen, 'task')}\n{result_of(seen, 'shell')}",
         ]
     )

@@ -156,9 +156,11 @@ async def test_instructions_with_a_secret_in_them_are_told_once(folder):
 
 
 async def test_a_skill_that_a_subagent_loaded_is_not_told_to_its_parent_later(folder):
-    await folder.run("explain", "delegates_a_skill")
+    folder.write(".claude/skills/deep/SKILL.md", "---\ndescription: x\n---\nLook very deep.")
+    said = await folder.run("look", "delegates_a_skill")
+    assert "Look very deep." in said
     assert folder.extension.last.called == []
-    assert "read the notebook" not in (await folder.run("and now?")).lower()
+    assert "Look very deep." not in await folder.run("and now?")
 
 
 # ── called by a person ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -233,6 +235,22 @@ async def test_the_hooks_of_a_skill_count_from_its_call_to_the_end_of_the_sessio
     assert sorted(log.read_text().split()) == ["each", "each", "first"]
     await folder.run("anew", "touches", "--new")
     assert len(log.read_text().split()) == 3
+
+
+async def test_a_hook_of_a_skill_that_a_subagent_loaded_opens_nothing_for_its_parent(folder, monkeypatch):
+    monkeypatch.setenv("NBAGENT_MODE", "default")
+    yes = """{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}"""
+    command = f"          command: |-\n            echo '{yes}'\n"
+    handler = f"    - matcher: Bash\n      hooks:\n        - type: command\n{command}"
+    folder.write(
+        ".claude/skills/guarded/SKILL.md", f"---\ndescription: x\nhooks:\n  PreToolUse:\n{handler}---\nBe careful."
+    )
+    folder.write("../.claude/settings.json", json.dumps({"permissions": {"allow": ["Skill"]}}))
+    folder.trust()
+    said = await folder.run("guard", "delegates_then_touches")
+    assert "Be careful." in said and not (folder.path / "made.txt").exists(), said
+    await folder.run("/guarded", "touches")
+    assert (folder.path / "made.txt").exists(), "the person's own call of it may"
 
 
 async def test_a_skill_of_its_own_context_answers_from_a_subagent_and_the_conversation_hears_of_it(folder):

@@ -265,3 +265,17 @@ def test_a_folder_that_was_trusted_as_a_link_is_asked_about_when_the_link_leads_
     (power,) = survey(rig.places).powers
     assert not trust.holds(power)
     assert power.does.endswith(f"which leads to {rig.home}")
+
+
+def test_what_a_command_writes_into_is_not_what_it_runs(rig):
+    """A hook that keeps a log would lose its trust at its first line; in quotes it is not sure what a > means."""
+    rig.write("log.txt", "x")
+    for command, counts in (
+        ("./check.sh >> log.txt", False),
+        ("xargs -I '>' log.txt", True),
+        ("sh log.txt > log.txt", True),
+    ):
+        before = hook_power("PreToolUse", "", {"type": "command", "command": command}, "s", rig.places).digest
+        rig.write("log.txt", command)
+        after = hook_power("PreToolUse", "", {"type": "command", "command": command}, "s", rig.places).digest
+        assert (before != after) is counts, command
