@@ -14,7 +14,7 @@ from nbagent.app.agents import Errand
 from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.assembly import assemble, tell_of_idle_rules
 from nbagent.app.consent import before_run, consented
-from nbagent.app.continuing import going_on, unfinished
+from nbagent.app.continuing import GoingOn, going_on, unfinished
 from nbagent.app.extension import Extension
 from nbagent.app.keptrun import KeptRun
 from nbagent.app.model import RunModel, fallback_of
@@ -131,6 +131,7 @@ async def _dry_run(extension: Extension, request: _Request) -> Answer:
 def _request(extension: Extension, line: str, body: str, compose: Compose | None, errand: Errand | None) -> _Request:
     """Check all that can be checked before anything is shown; raises `ConfigError`."""
     options, first = parse(line)
+    options = compose.options(options) if isinstance(compose, GoingOn) else options
     words = "\n".join(text for text in (first, body.strip()) if text)
     if not words and compose is None:
         raise ConfigError(EMPTY)
@@ -228,7 +229,8 @@ async def _run(
         session = session.newest
         if request.errand is None:
             cell = (place.notebook.own_cell if place.notebook is not None else None) or ""
-            extension.unfinished = unfinished(noted.run, cell, request.given, ended)
+            beside = "" if ground.own else session.id
+            extension.unfinished = unfinished(noted.run, cell, request.given, ended, beside)
         extension.hooks.rested(session.id)
         answer = Answer.of(ended, session.id, not_compared=kept.not_compared(ended))
         await conversation.learn(place.notebook, ended.cells)

@@ -6,7 +6,7 @@ know how a run goes. Read `continue_run`, then `going_on`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,17 +32,21 @@ _NOT_AGAIN = frozenset({"new", "again", "stale", "go_on", "session", "fork"})
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """The last run, which was stopped: its id, its cell, the options that it had, and why it ended."""
+    """The last run, which was stopped: its id, its cell, the options that it had, and why it ended.
+
+    `session` is the one that it ran in beside the notebook's own conversation, "" if it ran in that.
+    """
 
     run: str
     cell: str
     given: Json
     sentence: str
+    session: str = ""
 
 
-def unfinished(run: str, cell: str, given: Json, ended: RunEnded) -> Unfinished | None:
+def unfinished(run: str, cell: str, given: Json, ended: RunEnded, session: str = "") -> Unfinished | None:
     """Return what can be gone on with of a run, None where it came to its end."""
-    return Unfinished(run, cell, given, ended.sentence) if ended.reason in GOES_ON else None
+    return Unfinished(run, cell, given, ended.sentence, session) if ended.reason in GOES_ON else None
 
 
 async def continue_run(extension: Extension, rest: str) -> str:
@@ -53,7 +57,7 @@ async def continue_run(extension: Extension, rest: str) -> str:
     last = extension.unfinished
     if last is None and not words:
         return NOTHING
-    line = _line({**_kept(last.given if last is not None else {}, options), **options})
+    line = _line({**_kept(last.given if last is not None else {}, options), **_where(last), **options})
     await run_agent_cell(extension, f"{line} {words or GO_ON}".strip(), "", going_on(extension))
     return ""
 
@@ -69,13 +73,23 @@ class GoingOn:
     def __init__(self, last: Unfinished | None, *, in_its_cell: bool) -> None:
         self._last, self._in_its_cell = last, in_its_cell
 
+    def options(self, given: Json) -> Json:
+        """Return the options of the cell as they count: where it says to begin anew, it goes on all the same."""
+        if not self._in_its_cell:
+            return given
+        return {**_kept(given, ()), **_where(self._last)}
+
     async def __call__(self, notebook: Notebook | None, words: str) -> tuple[str, str]:  # noqa: ARG002  (the port's shape)
         """Return what people read and what the model is told more."""
         told = "" if self._last is None else _TOLD.format(self._last.sentence.replace("\n", " "))
         return (GO_ON if self._in_its_cell else words), told
 
 
-def _kept(given: Mapping[str, object], options: Mapping[str, object]) -> Json:
+def _where(last: Unfinished | None) -> Json:
+    return {"session": last.session} if last is not None and last.session else {}
+
+
+def _kept(given: Mapping[str, object], options: Collection[str]) -> Json:
     """Return the options of the last run that still count beside those that are given now."""
     gone = {name for group in _EITHER if group & set(options) for name in group}
     return {name: value for name, value in given.items() if name not in gone | _NOT_AGAIN}

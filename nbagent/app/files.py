@@ -10,6 +10,7 @@ import dataclasses
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,13 +55,15 @@ class _Guarded:
 
     gate: Policy
     before: Callable[[str, Json], Awaitable[Verdict]]
+    mask: Callable[[Json], Json]
 
     async def decide(self, tool: Tool, given: Json) -> Decision:
         """Return the decision; raises `ToolError` where a hook ends it, or wants another command."""
-        said = await self.before(tool.name, given)
+        told = self.mask(given)  # some hooks are servers elsewhere
+        said = await self.before(tool.name, told)
         if said.stop:
             raise ToolError(said.stop)
-        if said.updated_input is not None and said.updated_input.get("command") != given["command"]:
+        if said.updated_input is not None and said.updated_input.get("command") != told["command"]:
             raise ToolError("a hook wants another command in its place")
         return await Hooked(self.gate, said, Verdict()).decide(tool, given)
 
@@ -225,7 +228,8 @@ class RunFiles:
         gate = Policy(self._gate.mode, (*self._gate.rules, *own))
         (tool,) = shell.tools(self._extension.folder)
         session = self._conversation.session.id if self._conversation is not None else ""
-        hooked = _Guarded(gate, lambda name, given: self._extension.hooks.before(session, name, given))
+        before = partial(self._extension.hooks.before, session)
+        hooked = _Guarded(gate, before, self._extension.privacy.vault.masked)
         return await runner(tool, hooked, self._extension.folder, ask)(command, called)
 
     def _take(self, one: Invocation, *, own: bool) -> None:

@@ -44,7 +44,7 @@ def judge_of(model: Model, named: Callable[[str], Model], session: Session) -> J
             async for raw in raws:
                 reply.feed(raw)
         usage = Usage.of(reply.usage)
-        session.spend(usage, chosen.cost(usage))
+        session.newest.spend(usage, chosen.cost(usage))
         if not reply.complete:
             raise Failed("the model's answer broke off")
         return reply.text

@@ -20,6 +20,7 @@ from nbagent.app.runtools import named_tools
 from nbagent.app.sent import requests_of, text_of
 from nbagent.core.errors import ConfigError
 from nbagent.core.session import NoStore, Session
+from nbagent.extend.hooks_python import hook_of
 
 MODEL = "-m scripted:tests.app.file_scripts"
 
@@ -235,6 +236,20 @@ async def test_the_hooks_of_a_skill_count_from_its_call_to_the_end_of_the_sessio
     assert sorted(log.read_text().split()) == ["each", "each", "first"]
     await folder.run("anew", "touches", "--new")
     assert len(log.read_text().split()) == 3
+
+
+async def test_hooks_hear_of_a_skills_command_without_the_secret_in_it(folder):
+    heard: list[dict] = []
+    folder.extension.hooks.register(hook_of(heard.append, "PreToolUse"))
+    await folder.run("hello")
+    folder.write(
+        ".claude/commands/go.md", "---\nallowed-tools: Bash\n---\n!`echo --password hunter2-of-the-lake > made.txt`"
+    )
+    folder.trust()
+    await folder.run("/go")
+    (told,) = [one["tool_input"]["command"] for one in heard]
+    assert "hunter2" not in told and "⟦secret:" in told
+    assert "hunter2-of-the-lake" in (folder.path / "made.txt").read_text()
 
 
 async def test_a_hook_of_a_skill_that_a_subagent_loaded_opens_nothing_for_its_parent(folder, monkeypatch):

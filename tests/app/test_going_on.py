@@ -171,6 +171,31 @@ async def test_the_button_runs_its_cell_and_goes_on_there(extension):
     assert "look at all" not in str(extension.last.session.transcript[-2])
 
 
+async def test_a_run_goes_on_in_its_own_conversation_though_its_cell_says_to_begin_one(extension):
+    """Continue in a cell with --new, and in one with --fork."""
+    extension.file = None
+    with pytest.raises(RunFailed):
+        await run_agent_cell(extension, f"{SCRIPTS}:stops --max-turns 1 --new", "look at all")
+    begun = extension.last.session.id
+    extension.continued[""] = time.monotonic() + 5
+    await run_agent_cell(extension, f"{SCRIPTS}:goes_on --new", "look at all")
+    assert extension.last.session.id == begun
+    own = len(extension.last.session.transcript)
+    for by_button in (True, False):
+        with pytest.raises(RunFailed):
+            await run_agent_cell(extension, f"{SCRIPTS}:stops --max-turns 1 --fork", "look in a branch")
+        branch = extension.last.session.id
+        assert branch != begun
+        if by_button:
+            extension.continued[""] = time.monotonic() + 5
+            await run_agent_cell(extension, f"{SCRIPTS}:goes_on --fork", "look in a branch")
+        else:
+            await continue_run(extension, f"{SCRIPTS}:goes_on")
+        assert extension.last.session.id == branch
+        assert GO_ON in str(extension.last.session.transcript[-2])
+    assert len(extension.conversations[extension.seat].session.transcript) == own
+
+
 # ── what fills the window ────────────────────────────────────────────────────────────────────────────────────────────
 
 

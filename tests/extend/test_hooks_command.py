@@ -96,7 +96,7 @@ def lives(pid: int) -> bool:
 
 
 async def test_a_child_in_the_background_is_not_waited_for():
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         started = start("sleep 60 & echo done")
         assert (await started.ended()).out == "done\n"
     os.killpg(started.pid, 9)
@@ -125,4 +125,4 @@ def test_session_end_hooks_run_when_no_loop_runs_any_more_within_their_time(tmp_
     began = time.monotonic()
     run_now(Runners(tmp_path, environment={"PATH": os.environ["PATH"]}), hooks, {"reason": "other"})
     assert json.loads(out.read_text()) == {"reason": "other"}
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 20  # and not the minute of the one that sleeps

@@ -70,11 +70,11 @@ def test_patterns_fit_as_in_claude_code(pattern, fits, not_fits):
 
 
 def test_a_pattern_takes_bounded_time():
-    began = time.monotonic()
+    began = time.process_time()
     for pattern in ("*a" * 100 + "b", "**/" * 60 + "x", "{" * 200, "{a,b}" * 60, "a" * 5000):
         assert not matches("a" * 200 + "/" + "/".join("a" * 60), [pattern])
     assert expanded("{a,b}" * 10) == ["{a,b}" * 10]
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 5
 
 
 @settings(max_examples=60)
