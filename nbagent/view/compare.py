@@ -14,6 +14,7 @@ from nbagent.view import outline
 from nbagent.view.code import RECORD
 from nbagent.view.fold import ViewModel
 from nbagent.view.markdown import to_html
+from nbagent.view.record_text import neutral_markdown
 from nbagent.view.text import clip, count, duration, escape, money, one_line, tokens, without_ansi
 
 ANSWER = 12_000
@@ -147,7 +148,7 @@ def _markdown(one: Side, other: Side, rows: Sequence[tuple[str, str, str]], said
         parts.append(f"### {_cell(side.head)}")
         for run in side.runs:
             parts.append("> " + _cell(_plain(run.prompt, 600)))
-            parts.append(_answer(run))
+            parts.append(neutral_markdown(visible_plain(without_ansi(_answer(run)), spaces=False)))
             parts += ["\n".join(f"- {_cell(line)}" for line in lines)] if (lines := _calls(run)) else []
     return "\n\n".join(parts) + "\n"
 

@@ -51,7 +51,8 @@ def page(block: Block) -> PageFound:
     """Return the page that a block or a citation names."""
     url = str(block.get("url") or "").strip()
     title = plain_output(one_line(str(block.get("title") or url), 200))
-    return PageFound(title, url if _WEB.match(url) else "", plain_output(one_line(str(block.get("age") or ""), 60)))
+    address = quote(url, safe=_PLAIN) if _WEB.match(url) else ""  # a bidi or control character may not reach a screen
+    return PageFound(title, address, plain_output(one_line(str(block.get("age") or ""), 60)))
 
 
 def pages_html(pages: Sequence[PageFound]) -> str:
@@ -89,7 +90,7 @@ def cited(content: Sequence[Block]) -> str:
         urls = dict.fromkeys(one.url for one in here if one.url)
         for url in urls:
             number = numbers.setdefault(url, len(numbers) + 1)
-            parts.append(f" [\\[{number}\\]](<{quote(url, safe=_PLAIN)}>)")
+            parts.append(f" [\\[{number}\\]](<{url}>)")
     return "".join(parts)
 
 

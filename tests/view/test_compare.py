@@ -96,3 +96,11 @@ def test_a_table_in_markdown_is_not_broken_by_what_stands_in_it():
     side = Side("a|b", "x_y", ("t|u",), ())
     lines = compared(side, side, "", 0)["text/markdown"].splitlines()
     assert {line.replace("\\|", "").count("|") for line in lines if line.startswith("|")} == {4}
+
+
+def test_the_markdown_form_loads_nothing_and_runs_nothing_of_an_answer():
+    bad = "![x](http://evil/p.png) <img src=http://evil/q> [a](javascript:alert(1)) \u202e end"
+    said = compared(Side("a", "", (), (run(bad),)), Side("b", "", (), (run("ok"),)), "", 1)["text/markdown"]
+    for alive in ("![", "<img", "](javascript", "\u202e"):
+        assert alive not in said
+    assert "end" in said
