@@ -139,7 +139,7 @@ async def assemble(
 ) -> Assembly:
     """Put a run together: start what it needs, and go on with its conversation or begin one."""
     watched = extension.hooks.watch(extension.privacy.notebook(noted.notebook), place.view.show)
-    foreign = await tools_of_run(extension, place, new=ground.new)
+    foreign = await tools_of_run(extension, place, ground)
     team = Team(extension, settings, place, stands_in=errand is not None)
     timeout = None if place.patient else settings.cell_timeout
     by_person = errand.skill if isinstance(errand, ForkedSkill) else ""

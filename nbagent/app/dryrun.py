@@ -57,9 +57,11 @@ async def dry_run(extension: Extension, settings: Settings, place: Place, words:
     files = RunFiles(extension)
     notebook = privacy.notebook(place.notebook)
     timeout = None if place.patient else settings.cell_timeout
-    more = [*extension.mcp.tools(None), *team.tools, *files.tools]
+    found = None if ground.new else extension.conversations.get(ground.seat)
+    before = past or (all_of(found) if found is not None else None)
+    more = [*extension.mcp.tools(before and before.tools), *team.tools, *files.tools]
     make = narrowed(tools_of(extension, notebook, timeout, more), ground.ways.tools)
-    conversation = _conversation(extension, settings, place, Toolset(make(ResultStore())).params(), ground, past)
+    conversation = _conversation(extension, settings, place, Toolset(make(ResultStore())).params(), before)
     session = conversation.session
     news = await files.news(conversation)
     if not conversation.told_restart:
@@ -95,11 +97,9 @@ async def _ground(extension: Extension, place: Place, settings: Settings, given:
 
 
 def _conversation(
-    extension: Extension, settings: Settings, place: Place, tools: Sequence[Json], ground: Ground, past: Past | None
+    extension: Extension, settings: Settings, place: Place, tools: Sequence[Json], before: Past | None
 ) -> Conversation:
     """Return a conversation like the one that the run would have, which is kept nowhere."""
-    found = None if ground.new else extension.conversations.get(ground.seat)
-    before = past or (all_of(found) if found is not None else None)
     served = [tool for tool in before.tools if "type" in tool] if before is not None and settings.web else []
     session = Session(
         "dry-run", system=compose(settings.prompt, settings.system_append), tools=(*tools, *served), store=NoStore()
@@ -113,7 +113,7 @@ def _conversation(
     kept = [str(tool["name"]) for tool in served]
     session.transcript.take_over(before.messages if as_it_was else seed(before.messages, kept))
     session.transcript.answer(before.closing)
-    parent = found or live_of(extension, before.session)
+    parent = live_of(extension, before.session)
     if parent is not None:
         made.told_restart = parent.told_restart
         if parent.session.id == before.session and len(before.messages) == len(parent.session.transcript):

@@ -29,6 +29,7 @@ from nbagent.extend.mcp_edit import drop, put, switch
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
     from nbagent.app.place import Place
+    from nbagent.app.starts import Ground
     from nbagent.extend.trust import Trust
 
 USAGE = """\
@@ -109,15 +110,17 @@ def is_trusted(spec: ServerSpec, folder: Path, trust: Trust | None = None) -> bo
 # ── for a run ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def tools_of_run(extension: Extension, place: Place, *, new: bool) -> list[Tool]:
+async def tools_of_run(extension: Extension, place: Place, ground: Ground) -> list[Tool]:
     """Start the servers and return their tools: those that this cell's conversation was begun with, or those of now."""
 
     def tell(text: str) -> None:
         place.view.show(before_run(Noted, text=text))
 
     await ready(extension.mcp, tell)
-    past = None if new else await asyncio.to_thread(past_of, extension, place)
-    found = None if new else extension.conversations.get(place.document)
+    past = ground.branch
+    if past is None and not ground.new:
+        past = await asyncio.to_thread(past_of, extension, place, ground.seat)
+    found = None if ground.new else extension.conversations.get(ground.seat)
     if past is not None:
         return extension.mcp.tools(past.tools)
     return extension.mcp.tools(None if found is None else found.session.tools)
