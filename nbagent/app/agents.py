@@ -81,6 +81,16 @@ class Errand:
         return f"The person ran `%agent explore {clean(words)}`. An {self.agent} subagent answered:\n{said}"
 
 
+def _at_the_same_server(wanted: Model, parent: Model) -> None:
+    """Raise `ConfigError` where a call or a project's file would send the work to a server that the person did not choose."""
+    here, there = (str(getattr(model, "place", "")) for model in (parent, wanted))
+    if here and there and here != there:
+        raise ConfigError(
+            f"{wanted.name} is at another server than this run's model, {parent.name}: only the person may send work "
+            "there (a kind of subagent of their own, or CLAUDE_CODE_SUBAGENT_MODEL). Leave the model out."
+        )
+
+
 class Team:
     """The subagents and the plan mode of one run. Its `tools` are there first; `join` gives them what they work with.
 
@@ -176,9 +186,13 @@ class Team:
         """Open a subagent's model: the person's own choice for all, then the call's, the kind's, its parent's."""
         if wanted.startswith("scripted:"):
             raise ConfigError("A call can't name a script as its model.")  # it would import a module
-        name = (os.environ.get(_SUBAGENT_MODEL, "").strip() or wanted or spec.model).removesuffix("[1m]")
+        everywhere = os.environ.get(_SUBAGENT_MODEL, "").strip()
+        name = (everywhere or wanted or spec.model).removesuffix("[1m]")
         if name not in {"", "inherit"}:
-            return open_beside(self._settings, name, parent)
+            opened = open_beside(self._settings, name, parent)
+            if not everywhere and (wanted or spec.source == "project"):
+                _at_the_same_server(opened, parent)
+            return opened
         if spec.source == "built-in" and spec.name == "Explore" and (less := at_most(parent.name, EXPLORE_AT_MOST)):
             return open_beside(self._settings, less, parent)
         return parent
