@@ -17,7 +17,7 @@ from nbagent.app.consent import before_run, consented
 from nbagent.app.continuing import GoingOn, going_on, unfinished
 from nbagent.app.extension import Extension
 from nbagent.app.keptrun import KeptRun
-from nbagent.app.model import RunModel, fallback_of
+from nbagent.app.model import RunModel, fallback_of, model_of
 from nbagent.app.options import NO_SETTINGS, parse
 from nbagent.app.place import Place, Reins, find_place
 from nbagent.app.replay import RunKey, offer, why_failed
@@ -144,6 +144,7 @@ def _request(extension: Extension, line: str, body: str, compose: Compose | None
     settings = _settings(extension, options, words)
     settings.limits()
     settings.policy()
+    model_of(settings)
     fallback_of(settings)
     return _Request(words, options, settings, compose, errand)
 

@@ -77,7 +77,7 @@ async def test_a_refused_call_can_be_allowed_for_the_next_run_by_who_has_read_it
 async def test_a_run_that_could_not_finish_fails_its_cell_with_one_sentence(tmp_path):
     with MessagesServer() as server:
         async with front_end(tmp_path, server) as client:
-            server.push(calls("run_python", code="1"))
+            server.push(calls("run_python", code="1"), "It is all left.")
             cell = await client.cell("%%agent --max-turns 1\ngo")
             assert cell.reply["status"] == "error"
             assert cell.error.count("\n") == 0 and "limit of 1 turn" in cell.error
@@ -133,7 +133,7 @@ def test_papermill_and_nbconvert_finish_and_the_policy_decides(tmp_path, by):
 def test_papermill_and_nbconvert_stop_at_a_run_that_could_not_finish_with_one_sentence(tmp_path, by):
     with MessagesServer() as server:
         _, options = job(tmp_path, server, "%%agent --max-turns 2\ngo", "print('never')")
-        server.push(calls("run_python", code="1"), calls("run_python", code="2"))
+        server.push(calls("run_python", code="1"), calls("run_python", code="2"), "It is all left.")
         done = subprocess.run([sys.executable, *COMMANDS[by]], check=False, **options)
         assert done.returncode != 0
         assert "nbagent: Stopped at the limit of 2 turns" in done.stderr
