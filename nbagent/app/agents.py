@@ -38,6 +38,7 @@ from nbagent.models.scripted import ScriptedModel, call, result_of
 from nbagent.prompt.agents import built_in, system_prompt
 from nbagent.tools import plan, remember, task
 from nbagent.tools.results import clip
+from nbagent.view.text import one_line
 
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
@@ -322,10 +323,9 @@ def listed(extension: Extension) -> str:
     lines: list[str] = []
     for name, spec in specs_of(extension).items():
         tools = "only looks" if spec.only_looks else ", ".join(spec.tools) if spec.tools is not None else "all tools"
-        model = spec.model or "inherit"
+        model = f"model {spec.model}" if spec.model not in {"", "inherit"} else "the run's model"
         turns = f", {spec.max_turns} turns" if spec.max_turns is not None else ""
-        about = " ".join(spec.description.split())
-        lines.append(f"{name}  ({spec.source}; {tools}; model {model}{turns})\n    {about[:160]}")
+        lines.append(f"{name}  ({spec.source}; {tools}; {model}{turns})\n    {one_line(spec.description, 240)}")
         if unused := _unused(spec):
             lines.append(f"    not used here: {', '.join(unused)}")
     return visible_plain("\n".join([*lines, *(f"! {problem}" for problem in files.problems)]))

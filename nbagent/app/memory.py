@@ -50,7 +50,8 @@ def command(extension: Extension, rest: str) -> str:
 
 
 def _shown(memory: Memory) -> str:
-    text = memory.text() or "No notes yet: the agent keeps some with the tool `remember`, and asks you first."
+    text = memory.text("Notes on this project that the agent keeps:", "By topic (%agent memory TOPIC shows one):")
+    text = text or "No notes yet. The agent asks you before it keeps one."
     return visible_plain(f"{text}\n\nThey are files that you can edit: {memory.folder / INDEX}")
 
 

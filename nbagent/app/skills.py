@@ -19,6 +19,7 @@ from nbagent.core.shown import visible_plain
 from nbagent.extend.invoking import names_a_call
 from nbagent.models.scripted import ScriptedModel, call, result_of
 from nbagent.tools.results import clip
+from nbagent.view.text import one_line
 
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
@@ -118,5 +119,5 @@ def _line(extension: Extension, skill: Skill) -> str:
     facts += ["not trusted: %agent trust"] if not skill.trusted else []
     facts += [f"effort {skill.effort} has no effect here"] if skill.effort else []
     shown = "" if skill.source == "shipped" else f" {extension.files.places.shown(skill.file)}"
-    about = " ".join(skill.description.split())[:160]
+    about = one_line(skill.description, 240)
     return f"{skill.name} {skill.argument_hint}".rstrip() + f"  ({', '.join(facts)}){shown}\n    {about}"

@@ -49,7 +49,7 @@ def explain(mode: Mode, rules: Sequence[Rule], tool: Tool, given: Json) -> Expla
         ("ask rules", asked.told if asked else "none speaks of it"),
         ("mode", f"{mode}: {by_mode} ({kind})"),
         ("allow rules", allowed.told if allowed else _none(kind, rules, tool)),
-        ("the person", _person(decision, mode)),
+        ("you", _person(decision, mode)),
     ]
     return Explanation(tool.title(given), decision, tuple(steps), grammar.notes(rules, tool, given))
 
@@ -69,5 +69,5 @@ def _none(kind: Kind, rules: Sequence[Rule], tool: Tool) -> str:
 
 def _person(decision: Decision, mode: Mode) -> str:
     if decision.action == "ask":
-        return "is asked; where nobody is there, it is denied"
-    return "is not asked" if mode is not Mode.DONT_ASK else "is never asked in the mode dont-ask"
+        return "are asked; where nobody is there, it is denied"
+    return "are not asked" if mode is not Mode.DONT_ASK else "are never asked in the mode dont-ask"

@@ -26,6 +26,9 @@ LINES, BYTES = 200, 25_000
 """How much of MEMORY.md is told at the start: lines, and bytes."""
 FILE_LIMIT = 256 * 1024
 """Bytes of one file of notes."""
+TOLD = "Notes that you kept in earlier sessions (MEMORY.md). They may be out of date: look before you rely on one."
+TOPICS_TOLD = "Notes by topic, to be read with `recall`:"
+"""What the model is told above the notes, and above their topics."""
 TYPES = ("user", "feedback", "project", "reference")
 _TOPICS = 60
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -57,21 +60,19 @@ class Memory:
         self.folder = folder
         self._today = today
 
-    def text(self) -> str:
-        """Return what the model is told of the notes at the start, "" where there are none."""
+    def text(self, head: str = TOLD, by_topic: str = TOPICS_TOLD) -> str:
+        """Return what is told of the notes at the start, "" where there are none; for a person under other headings."""
         index = self._read(INDEX)
         topics = self.topics()
         if not index.strip() and not topics:
             return ""
-        parts = [
-            "Notes that you kept in earlier sessions (MEMORY.md). They may be out of date: look before you rely on one."
-        ]
+        parts = [head]
         if index.strip():
             parts.append(_beginning(index))
         if topics:
             lines = [f"- {_described(topic)}" for topic in topics[:_TOPICS]]
             lines += [f"- and {len(topics) - _TOPICS} more"] if len(topics) > _TOPICS else []
-            parts.append("Notes by topic, to be read with `recall`:\n" + "\n".join(lines))
+            parts.append(f"{by_topic}\n" + "\n".join(lines))
         return "\n\n".join(parts)
 
     def topics(self) -> list[Topic]:

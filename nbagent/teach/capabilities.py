@@ -190,10 +190,11 @@ def endless() -> list[Scripted]:
     ]
 
     def turn(transcript: Seen) -> Value:
-        done = sum(1 for message in transcript if message["role"] == "assistant")
+        replies = [message["content"] for message in transcript if message["role"] == "assistant"]
+        done = sum(block["type"] == "tool_use" for content in replies for block in content)
         last = transcript[-1]["content"][-1]
         if str(last.get("text", "")).startswith("(From the runtime") and "limit" in last["text"] and done >= _ENOUGH:
-            return "Done: three columns. Left: the other five."
+            return f"Done: {min(done, len(columns))} columns. Left: {max(len(columns) - done, 0)}."
         return [call("inspect_variable", name="penguins", column=columns[done % len(columns)])]
 
     return [turn] * 8
@@ -221,8 +222,15 @@ def todos() -> list[Scripted]:
         [ask],
         lambda seen: [say(f"I asked: {_last(seen)}"), *listed("Look at the body mass", "Ask for the unit")],
         listed("Look at the body mass", "Ask for the unit", "Answer"),
-        "The birds weigh 4,202 g on average. (In grams, as in the table.)",
+        lambda seen: _weight(
+            next((said for said in ("kilograms", "grams") if said in result_of(seen, "ask_user")), "")
+        ),
     ]
+
+
+def _weight(unit: str) -> str:
+    said = "4.202 kg" if unit == "kilograms" else "4,202 g"
+    return f"The birds weigh {said} on average. (In {unit or 'grams'}, as {'you chose' if unit else 'in the table'}.)"
 
 
 def _last(transcript: Seen) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PLAN = "exit_plan"
 """The call by which a plan is shown: its card asks about the plan, not about a call."""
 _MARK = LIVE.attr("ctl")
-_PLAN_WAYS = "Edit changes it first. What you write in the box is thought over, and nothing is changed meanwhile."
+_PLAN_WAYS = "Edit lets you change it before you approve. What you write in the box is for a new plan: nothing is changed until you approve."
 
 
 def preview_of(approval: Json) -> Json:

@@ -60,7 +60,14 @@ def calls(view: ViewModel) -> list[CallItem]:
 
 def did_something(view: ViewModel) -> bool:
     """Tell whether a call has run that does more than look, so that there may be something to take back."""
-    return any(call.name not in LOOKS and call.status in _RAN for call in calls(view))
+    return any(call.status in _RAN and _did(call) for call in calls(view))
+
+
+def _did(call: CallItem) -> bool:
+    """Tell whether a call does more than look; one of subagents does what they did."""
+    if call.agents:
+        return any(did_something(agent.view) for agent in call.agents)
+    return call.name not in LOOKS
 
 
 def goes_on(view: ViewModel) -> bool:

@@ -27,6 +27,7 @@ LEFT_OUT = "Not wanted; what was approved beside it in the same card was. Go on 
 DEFAULTS: Mapping[str, object] = {
     "list_variables.limit": 200, "read_notebook.start": 1, "read_notebook.limit": 100, "read_file.start_line": 1,
     "edit_file.replace_all": False, "run_all.kept": False, "glob.folder": ".", "grep.folder": ".",
+    "remember.replaces": "", "remember.about": "", "remember.kind": "project",
     "task.model": "", "task.thoroughness": "medium", "task.agent": "general-purpose",
 }  # fmt: skip
 """Arguments that say nothing where they are what they are without being given; tests compare them with the tools."""

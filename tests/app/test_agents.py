@@ -15,6 +15,7 @@ from nbagent.app.cell import run_agent_cell
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
 from nbagent.app.place import Place, View
+from nbagent.app.skills import listed as skills_listed
 from nbagent.config import Settings
 from nbagent.core.agents import AgentSpec, Child
 from nbagent.core.errors import ConfigError, ToolError
@@ -134,7 +135,14 @@ async def test_kinds_from_files_are_told_once_and_listed(extension):
     await run_agent_cell(extension, "", "again")
     said = [str(message["content"]) for message in extension.last.session.transcript if message["role"] == "user"]
     assert ["about reviewer" in text for text in said] == [True, False]
-    assert "reviewer  (user; all tools; model inherit)" in listed(extension)
+    assert "reviewer  (user; all tools; the run's model)" in listed(extension)
+
+
+def test_a_long_description_in_a_list_says_that_it_goes_on(extension):
+    said = [*listed(extension).splitlines(), *skills_listed(extension).splitlines()]
+    about = [line for line in said if line.startswith("    ")]
+    assert len(about) > 5
+    assert [line for line in about if line[-1] not in ".…"] == []
 
 
 def test_a_projects_kind_that_names_tools_is_not_there_before_trust(extension):

@@ -361,6 +361,8 @@ async def test_a_note_that_is_kept_is_told_in_the_next_session_shown_forgotten_a
     assert "Prices are net." in await folder.run("hello", options="--new")
     shown = await folder.say("memory")
     assert "- Prices are net." in shown and str(folder.extension.files.memory.folder / "MEMORY.md") in shown
+    assert "Notes on this project" in shown and "%agent memory TOPIC" in shown
+    assert "recall" not in shown and "you kept" not in shown, "that is said to the model"
     assert "Odd codes." in await folder.say("memory codes")
     assert await folder.say("memory forget codes") == f"removed codes.md in {folder.extension.files.memory.folder}."
     with pytest.raises(ConfigError, match="there are no notes in"):

@@ -196,6 +196,26 @@ async def test_a_run_goes_on_in_its_own_conversation_though_its_cell_says_to_beg
     assert len(extension.conversations[extension.seat].session.transcript) == own
 
 
+@pytest.mark.parametrize("whence", ["--new", "--fork", "--session {}"])
+@pytest.mark.parametrize("by", ["the button", "the command"])
+async def test_a_run_goes_on_in_its_own_session_wherever_that_came_from(extension, whence, by):
+    """`--new` and `--fork` begin something; to go on is not to begin it again, nor to leave the branch."""
+    other = await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "hello")
+    await run_agent_cell(extension, f"{SCRIPTS}:goes_on --new", "hello again")
+    whence = whence.format(other.session_id)
+    with pytest.raises(RunFailed):
+        await run_agent_cell(extension, f"{SCRIPTS}:stops --max-turns 1 {whence} --out kept", "look at all")
+    stopped = extension.shell.user_ns["kept"].session_id
+    if by == "the button":
+        extension.continued[""] = time.monotonic() + 5
+        await run_agent_cell(extension, f"{SCRIPTS}:goes_on {whence} --out kept", "look at all")
+    else:
+        await continue_run(extension, f"{SCRIPTS}:goes_on")
+    answer = extension.shell.user_ns["kept"]
+    assert answer.stop_reason == "end_turn"
+    assert answer.session_id == stopped
+
+
 # ── what fills the window ────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -54,7 +54,7 @@ def test_it_shows_which_rule_decides_and_why(tmp_path, line, head, step):
 
 def test_it_shows_every_step_in_order(tmp_path):
     text = said(tmp_path, "shell ls", *RULES, mode=Mode.DONT_ASK)
-    steps = [text.index(name) for name in ("hooks", "deny rules", "ask rules", "mode  ", "allow rules", "the person")]
+    steps = [text.index(name) for name in ("hooks", "deny rules", "ask rules", "mode  ", "allow rules", "\nyou  ")]
     assert steps == sorted(steps)
     assert "ls: only looks" in text
 

@@ -48,7 +48,7 @@ SEEN: dict[str, list[str]] = {
     "sessions": ["short", "long"],
     "memory": ["Most of the penguins live on Biscoe."],
     "context": ["Context of", "System prompt", "Tools"],
-    "limit": ["Stopped at the limit of 3 turns", "Done: three columns. Left: the other five.", "%agent continue"],
+    "limit": ["Stopped at the limit of 3 turns", "Done: 3 columns. Left: 5.", "%agent continue"],
     "reason": ["('max_turns', 3)"],
     "todo": ["all 3 done", "[x] Ask for the unit", "In which unit?", "4,202 g"],
     "todos": ["3 of 3 done"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass, field, replace
 
+import pytest
 from rich.console import Console
 
 from nbagent.core import events as ev
@@ -248,3 +249,14 @@ def test_a_plan_is_shown_as_markdown_with_nothing_hidden():
     assert "<h" in html
     assert "⟨U+202E⟩" in html
     assert "<img" not in html
+
+
+@pytest.mark.parametrize(("name", "offered"), [("grep", False), ("run_python", True), ("add_cell", True)])
+def test_undo_is_offered_after_a_subagent_only_if_it_did_more_than_look(name, offered):
+    story = Story().begun()
+    story.events[0] = replace(story.events[0], run_id="run-1")
+    story.inner(ev.CallStarted, call_id="c1", name=name, input={}, title=name, preview={})
+    story.inner(ev.CallEnded, call_id="c1", name=name, status=Status.OK, content=(), seconds=0.1, summary="")
+    story.tell(ev.CallEnded, call_id="t1", name="task", status=Status.OK, content=(), seconds=1.0, summary="")
+    story.tell(ev.RunEnded, reason=Reason.END_TURN, sentence="Done.", next_step="", text="", turns=1)
+    assert ["undo" in text for text in record(fold_all(story.events)).values()] == [offered] * 3
