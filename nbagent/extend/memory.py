@@ -19,7 +19,7 @@ from nbagent.core.errors import ToolError
 from nbagent.core.messages import clean
 from nbagent.extend.frontmatter import Fields, parse
 from nbagent.extend.places import Places
-from nbagent.extend.textfiles import is_inside, read_text, sha256
+from nbagent.extend.textfiles import is_inside, read_bytes, read_text, sha256
 
 INDEX = "MEMORY.md"
 LINES, BYTES = 200, 25_000
@@ -214,11 +214,17 @@ def _main_worktree(root: Path) -> Path:
     pointer = root / ".git"
     if not pointer.is_file():
         return root
-    read = read_text(pointer, 4096)
-    found = _POINTER.match(read.text) if read is not None else None
+    found = _POINTER.match(_git_line(pointer))
     gitdir = Path(found[1].strip()) if found else Path()
     if gitdir.parent.name != "worktrees" or gitdir.parent.parent.name != ".git":
         return root
-    back = read_text(gitdir / "gitdir", 4096)
-    agrees = back is not None and Path(back.text.strip()) == pointer
+    agrees = Path(_git_line(gitdir / "gitdir")) == pointer
     return gitdir.parent.parent.parent if agrees else root
+
+
+def _git_line(path: Path) -> str:
+    """Return what a small file of git's says, "" if it can't be read; it says where a folder is, and is told to nobody."""
+    try:
+        return read_bytes(path, 4096).decode("utf-8", "replace").strip()
+    except (OSError, ValueError):
+        return ""
