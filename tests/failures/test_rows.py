@@ -84,8 +84,8 @@ async def test_a_huge_result_is_cut_at_entry_and_a_full_context_ends_with_the_wa
                 calls("shell", command="cat big.txt"),
                 calls("inspect_variable", name="big"),
                 full,
-                full,  # what would sum the conversation up
-                full,  # and from a cut text of it
+                full,  # so it can't be summed up as it is
+                *[full] * 2,  # nor from texts of it that are cut to a half and shorter
             )
             shown.says("no longer fits", "%%agent --new")
             assert not [n for n in map(len, room.results()) if n > 13_000]
