@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import replace
 
 from nbagent.core.errors import ToolError
 from nbagent.core.tools import Call
@@ -66,7 +67,7 @@ class Invoker:
             skill = self._shelf.for_model(name)
         except ToolError:
             return ""  # the call itself will say why
-        return does(skill) if skill.trusted and skill.has_power else ""
+        return does(skill) if skill.has_power and self._shelf.holds_now(skill) else ""
 
     async def invoke(self, name: str, arguments: str, call: Call) -> tuple[str, bool]:
         """Load a skill for the model: its text and False, or what came out of its own context and True."""
@@ -94,6 +95,8 @@ class Invoker:
         return attached_again(self.called_so_far)
 
     async def _call(self, skill: Skill, arguments: str) -> Invocation:
+        if skill.trusted and not self._shelf.holds_now(skill):
+            skill = replace(skill, trusted=False)  # what the agent has written since must not run by an older yes
         one = await render(skill, arguments, self._around, self._run)
         self.called_so_far.append(one)
         self._took_effect(one)

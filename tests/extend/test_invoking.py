@@ -125,3 +125,15 @@ async def test_a_person_gets_a_sentence_for_what_can_not_be_called(rig):
     ):
         with pytest.raises(ToolError, match=said):
             await invoker.called(line)
+
+
+@pytest.mark.parametrize("by", ["model", "person"])
+async def test_a_skill_whose_script_was_changed_after_it_was_read_runs_and_allows_nothing(rig, by):
+    """Row 110: what the agent has just written must not run because of an older yes."""
+    rig.write("tools/report.py", "one")
+    rig.skill(".claude/skills/s", "!`python tools/report.py`", description="d", allowed_tools="Bash")
+    desk = Desk(rig, rig.trusted())
+    rig.write("tools/report.py", "two")
+    with pytest.raises(ToolError, match="%agent trust"):
+        await (desk.call.text("skill", skill="s") if by == "model" else desk.invoker.called("s"))
+    assert (desk.ran, desk.effects) == ([], [])
