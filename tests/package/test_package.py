@@ -49,3 +49,9 @@ def test_the_example_data_is_the_published_one() -> None:
     assert len(lines) == 1 + 344
     assert {line.split(",")[0] for line in lines[1:]} == {"Adelie", "Chinstrap", "Gentoo"}
     assert sum("NA" in line.split(",") for line in lines) == 11
+
+
+def test_what_make_makes_is_left_out_of_the_repository_even_as_a_link() -> None:
+    """With a slash at its end a line of .gitignore is about folders only; a linked `build` was committed that way."""
+    left_out = (ROOT / ".gitignore").read_text("utf-8").split()
+    assert {".venv", "build", "node_modules"} <= set(left_out)
