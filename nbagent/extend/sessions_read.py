@@ -173,7 +173,7 @@ class _Reading:
     def take(self, record: Json) -> None:
         match record:
             case {"type": "message", "message": {"role": "user" | "assistant", "content": list()} as message}:
-                self.messages.append(message)
+                self.messages.append(message if all(map(_is_block, message["content"])) else {**message, "content": []})
                 self.events = []
             case {"type": "event", "event": {"type": str() as kind} as event}:
                 if kind == "run_started":
@@ -231,6 +231,13 @@ def read_session(path: Path, seals: Checks | None = None) -> Stored | None:
     return reading.end() if reading.about else None
 
 
+def _is_block(block: Any) -> bool:
+    """Whether a block has what is read of it here; a message with another one is taken as none."""
+    named = {"tool_use": "id", "tool_result": "tool_use_id"}
+    kind = block.get("type") if isinstance(block, dict) else None
+    return isinstance(kind, str) and isinstance(block.get(named.get(kind, "type")), str)
+
+
 def calls_of(message: Message) -> list[str]:
     """Return the ids of the calls of one message, in order."""
     return [str(b.get("id")) for b in message["content"] if isinstance(b, dict) and b.get("type") == "tool_use"]
@@ -255,6 +262,7 @@ def _closing(messages: Sequence[Message], events: Sequence[Json]) -> dict[str, B
     """Return results for the calls of the last message: what they gave, or what is known of those that were cut off."""
     if not messages or messages[-1]["role"] != "assistant":
         return {}
+    events = [event for event in events if isinstance(event.get("call_id"), str)]
     ended = {event.get("call_id"): event for event in events if event["type"] == "call_ended"}
     begun = {
         event.get("call_id")
@@ -339,7 +347,7 @@ def outline(path: Path) -> Outline | None:
                 runs = runs or [[{"type": "run_started"}]]  # of a run that began in the session before this one
                 runs[-1].append(event)
             case {"type": "message", "message": {"content": list()} as message}:
-                first = prompt_of(message)
+                first = prompt_of(message) if all(map(_is_block, message["content"])) else ""
             case {"type": "title", "title": str() as text}:
                 title = text
             case {"type": "resumed"}:

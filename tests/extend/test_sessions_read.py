@@ -157,3 +157,39 @@ def test_a_session_is_held_by_one_process_only_and_free_again_when_that_ends(tmp
     assert holds.take("one")
     holds.close()
     assert json.dumps(sorted(path.name for path in (tmp_path / FOLDER).iterdir())) == '[".lock"]'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ["x"],
+        [None],
+        [{"type": "tool_result"}],
+        [{"type": ["x"]}],
+        [{"type": "tool_use", "id": {}}],
+        [{"text": "no type"}],
+    ],
+)
+def test_a_message_with_a_block_that_is_none_ends_what_can_be_read_and_harms_no_list(tmp_path, content):
+    """A damaged file, or one of somebody else's folder: the sessions beside it stay in the list."""
+    good = {"role": "user", "content": [{"type": "text", "text": "first"}]}
+    about = {"type": "session", "v": 1, "system": "", "tools": []}
+    for number, messages in enumerate(
+        [[good, {"role": "assistant", "content": content}], [{"role": "user", "content": content}]]
+    ):
+        path = tmp_path / f"{number}.jsonl"
+        records = [about, *({"type": "message", "message": message} for message in messages)]
+        path.write_text("\n".join(map(json.dumps, records)) + "\n")
+        assert list(read_session(path).messages) == ([good] if number == 0 else [])
+        assert outline(path).prompt == ("first" if number == 0 else "")
+
+
+def test_events_about_calls_without_a_name_are_passed_over(tmp_path):
+    asked = [{"role": "user", "content": [{"type": "text", "text": "a"}]},
+             {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}]  # fmt: skip
+    records = [{"type": "session", "v": 1, "system": "", "tools": []},
+               *({"type": "message", "message": message} for message in asked),
+               {"type": "event", "event": {"type": "call_ended", "call_id": [1]}},
+               {"type": "event", "event": {"type": "call_started", "call_id": {}}}]  # fmt: skip
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, records)) + "\n")
+    assert list(read_session(tmp_path / "s.jsonl").closing) == ["c"]
