@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nbagent.app.conversation import Conversation
-from nbagent.app.model import run_model
+from nbagent.app.model import RunModel, run_model
 from nbagent.config import Settings
 from nbagent.core.errors import ConfigError, ModelError
 from nbagent.core.events import Compacted, Event, Noted
@@ -106,6 +106,8 @@ async def compact(extension: Extension, wishes: str) -> str:
         raise ConfigError(f"The conversation could not be summed up: {error}") from None
     finally:
         extension.end()
+        if isinstance(run.agent.model, RunModel):
+            await run.agent.model.aclose()
     notes = [event.text for event in events if isinstance(event, Noted)]
     done = [f"{summed_up(event)}\n\n{event.summary}" for event in events if isinstance(event, Compacted)]
     return "\n".join([*done, *notes])
