@@ -93,8 +93,9 @@ def _html(view: ViewModel, banner: str) -> str:
     if shown:
         cells = len({cell for call in calls for cell in call.cells})
         failed = sum(call.status in {"error", "invalid"} for call in calls)
-        said = [count(len(calls), "call"), count(cells, "cell") if cells else "", f"{failed} failed" if failed else ""]
-        label = "Steps: " + ", ".join(filter(None, said))
+        numbers = {"call": len(calls), "cell": cells}
+        said = [count(number, what) for what, number in numbers.items() if number] + [f"{failed} failed"] * bool(failed)
+        label = ": ".join(filter(None, ("Steps", ", ".join(said))))
         parts.append(f"<details><summary>{label}</summary>{''.join(shown)}</details>")
     return "".join([*parts, foot, "</div>"])
 

@@ -123,6 +123,12 @@ def test_undo_is_offered_where_something_may_have_been_done(name, status, offere
 def test_a_failed_step_is_said_where_the_steps_are_folded():
     assert "Steps: 1 call, 1 failed<" in record(fold_all(ran("add_cell", Status.ERROR)))["text/html"]
     assert "Steps: 1 call<" in record(fold_all(ran("add_cell", Status.OK)))["text/html"]
+    begun, _, ended = ran("add_cell", Status.OK)
+    asked = [
+        ev.QuestionAsked(**AT, question_id="q", text="Trust?"),
+        ev.QuestionAnswered(**AT, question_id="q", text="no"),
+    ]
+    assert "<summary>Steps</summary>" in record(fold_all([begun, *asked, ended]))["text/html"], "not: 0 calls"
 
 
 def test_a_record_that_is_asked_about_says_nothing_of_its_old_cost():
