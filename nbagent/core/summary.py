@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from nbagent.core.messages import Block, Json, Message, plain_text, text_block
 from nbagent.core.ports import Model
@@ -73,11 +74,22 @@ def asked_for(messages: Sequence[Message], *, whole_first: bool = False) -> list
         if message["role"] != "user" or any(block.get("type") == "tool_result" for block in message["content"]):
             continue
         for text in (str(b["text"]) for b in message["content"] if b.get("type") == "text"):
-            if text.startswith(_ASKED):
-                found += json.loads(text.removeprefix(_ASKED).removesuffix(_ASKED_END))
+            if (kept := _kept_before(text)) is not None:
+                found += kept
             elif not text.startswith("(From ") and ((whole_first and not index) or not text.startswith(_CONTEXT)):
                 found.append(text)
     return found
+
+
+def _kept_before(text: str) -> list[str] | None:
+    """Return the person's words that an earlier summary kept in `text`, None where it is none of ours."""
+    if not text.startswith(_ASKED):
+        return None
+    try:
+        kept: Any = json.loads(text.removeprefix(_ASKED).removesuffix(_ASKED_END))
+    except ValueError:  # the person wrote it so
+        return None
+    return [str(one) for one in kept] if isinstance(kept, list) else None
 
 
 def going_on(

@@ -268,3 +268,8 @@ def test_what_a_mask_tells_once_it_tells_again_in_the_session_that_goes_on() -> 
         one.transcript.ask([text_block("first")])
         one.transcript.ask([text_block("second")])
         assert [len(message["content"]) for message in one.transcript] == [2, 1]
+
+
+def test_a_prompt_that_looks_like_kept_words_is_a_prompt() -> None:
+    prompt = "<asked>\nnot JSON"
+    assert asked_for([{"role": "user", "content": [text_block(prompt)]}]) == [prompt]
