@@ -38,6 +38,7 @@ _UNKNOWN = re.compile(r"\A(?:\$\w+|\$\{[^}]*\})?/+")
 _INTO = frozenset({">", ">>", ">|", "&>", "&>>"})
 """After these stands what a command writes into: it does not run, and a log must not take the trust away."""
 _AROUND = "();|&<>'\"`{}"
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _PATTERN = re.compile(r"[*?\[]")
 _DEEP, _MOST, _FOUND = 3, 2_000, 200
 
@@ -69,23 +70,24 @@ def _files(words: Sequence[str], places: Places) -> list[Path]:
                 path = base / name
                 if len(found) < _FOUND and len(name) < 4096 and _is_file(path) and is_inside(path, places.root):
                     found[path] = None
-                if _PATTERN.search(name):
+                if _PATTERN.search(name) and any(map(str.isalnum, name)):  # not the * of a rule, which is anything
                     found |= dict.fromkeys(path for path in _fitting(base, name) if is_inside(path, places.root))
     return list(found)
 
 
 def _tokens(text: str, deep: int) -> Iterator[str]:
     """Yield the words of a command, and those of the commands that are quoted in it."""
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    shielded = _QUOTED.sub(lambda found: found[0].replace(">", "\0"), text)  # a quoted > is none of the shell's
+    lexer = shlex.shlex(shielded, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
         words = list(lexer)
     except ValueError:  # a quote without its other half
         words = text.split()
-    unquoted = not any(char in text for char in "'\"\\")  # else a quoted > looks like one of the shell's
-    for before, word in pairwise(["", *words]):
-        if unquoted and before in _INTO:
+    for before, shown in pairwise(["", *words]):
+        if before in _INTO:
             continue
+        word = shown.replace("\0", ">")
         yield word
         if deep and word != text and re.search(r"[\s;|&<>()`]", word):
             yield from _tokens(word, deep - 1)

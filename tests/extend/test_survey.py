@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from nbagent.extend.scripts import scripts_of
 from nbagent.extend.survey import hook_power, server_power, survey
 from tests.extend.project_rig import Rig
 
@@ -279,3 +280,19 @@ def test_what_a_command_writes_into_is_not_what_it_runs(rig):
         rig.write("log.txt", command)
         after = hook_power("PreToolUse", "", {"type": "command", "command": command}, "s", rig.places).digest
         assert (before != after) is counts, command
+
+
+def test_a_file_that_a_command_only_writes_does_not_count_with_it_but_a_quoted_sign_hides_none(rig):
+    def digest(command: str) -> str:
+        return hook_power("Stop", "", {"type": "command", "command": command}, "f", rig.places).digest
+
+    writes, runs = 'echo ran >> "$CLAUDE_PROJECT_DIR"/log.txt', "x '>' log.txt"
+    before = digest(writes), digest(runs)
+    rig.write("log.txt", "ran")
+    assert digest(writes) == before[0] and digest(runs) != before[1]
+
+
+def test_the_star_of_a_rule_is_not_every_file_of_the_folder(rig):
+    before = scripts_of(["echo *"], rig.places)
+    rig.write("work/new.txt", "x")
+    assert scripts_of(["echo *"], rig.places) == before == []
