@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -29,9 +30,10 @@ POINTS, SEED = 50, 20261130
 
 
 class Model:
-    """Calls `effect` twice in each of two turns of a run, each time with a new token, then answers."""
+    """Has two calls of a new token each in each of two turns of a run, then answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[[str], dict[str, Any]] = lambda token: call("effect", token=token)) -> None:
+        self._make = make
         self._tokens = itertools.count(1)
 
     def __call__(self, body: dict[str, Any]) -> Reply:
@@ -47,7 +49,7 @@ class Model:
             )
         if since >= 2:
             return Reply("Done, with all of it.", thinking="That was all.")
-        made = [call("effect", token=f"token-{next(self._tokens)}") for _ in range(2)]
+        made = [self._make(f"token-{next(self._tokens)}") for _ in range(2)]
         return Reply(made, thinking="I do the next two.")
 
 
