@@ -152,6 +152,7 @@ def test_a_text_cell_that_the_model_was_not_shown_may_change():
 _TEXTS = st.lists(st.sampled_from(["# a", "b", "c\nd", "e"]), max_size=6).map(tuple)
 
 
+@pytest.mark.slow
 @given(_TEXTS, _TEXTS)
 def test_something_is_said_exactly_where_the_texts_differ(then, now):
     assert (changes_of_texts(then, (), with_texts(*now)) == []) is (then == now)

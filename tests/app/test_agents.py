@@ -71,6 +71,7 @@ def agent_file(folder: Path, name: str, head: str = "", body: str = "Be short.")
 # ── a whole run ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_a_task_of_a_run_leaves_a_session_of_its_own_below_that_of_the_run(extension):
     answer = await run_agent_cell(extension, f"{SCRIPTS}:delegates", "what is x?")
     assert answer.text.startswith("told: x is 1")
@@ -87,6 +88,7 @@ async def test_a_task_of_a_run_leaves_a_session_of_its_own_below_that_of_the_run
     assert len(extension.conversations[""].session.transcript) == 4
 
 
+@pytest.mark.slow
 async def test_explore_answers_in_its_cell_and_the_conversation_hears_of_it_with_the_next_prompt(extension):
     await run_agent_cell(extension, f"{SCRIPTS}:repeats", "hello")
     before = extension.last
@@ -127,6 +129,7 @@ def test_how_thorough_is_what_the_words_begin_with(words, split):
 # ── kinds ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_kinds_from_files_are_told_once_and_listed(extension):
     agent_file(extension.folder.parent, "reviewer")
     extension.choose(model="scripted:tests.app.agent_scripts:repeats")

@@ -72,6 +72,7 @@ def test_an_exported_notebook_is_valid_and_replaces_nothing_unasked(tmp_path):
         target_of(Wanted(str(tmp_path), "ipynb", True, ""), "n")
 
 
+@pytest.mark.slow
 def test_markdown_has_its_images_beside_it(tmp_path):
     target = tmp_path / "made.md"
     assert write(plain(sample())[0], target, "md", force=False) == 2

@@ -268,6 +268,7 @@ async def test_a_hook_of_a_skill_that_a_subagent_loaded_opens_nothing_for_its_pa
     assert (folder.path / "made.txt").exists(), "the person's own call of it may"
 
 
+@pytest.mark.slow
 async def test_a_skill_of_its_own_context_answers_from_a_subagent_and_the_conversation_hears_of_it(folder):
     folder.write(
         ".claude/skills/deep/SKILL.md",
@@ -283,6 +284,7 @@ async def test_a_skill_of_its_own_context_answers_from_a_subagent_and_the_conver
     )
 
 
+@pytest.mark.slow
 async def test_the_model_of_a_skill_is_the_run_s_unless_the_cell_names_one(folder):
     home = folder.path.parent
     skill = home / ".claude" / "skills" / "big" / "SKILL.md"
@@ -295,6 +297,7 @@ async def test_the_model_of_a_skill_is_the_run_s_unless_the_cell_names_one(folde
 # ── called by the model ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_the_model_loads_a_skill_and_one_of_its_files_and_not_one_that_is_for_people(folder):
     folder.write(".claude/skills/report/SKILL.md", "---\ndescription: Reports\n---\nBegin with a title. See style.md")
     folder.write(".claude/skills/report/style.md", "Blue.")
@@ -306,6 +309,7 @@ async def test_the_model_loads_a_skill_and_one_of_its_files_and_not_one_that_is_
     assert [one.skill for one in folder.extension.last.called] == ["report"]
 
 
+@pytest.mark.slow
 async def test_a_skill_that_the_model_loads_changes_the_model_for_the_rest_of_the_run_only(folder):
     skill = folder.path.parent / ".claude" / "skills" / "report" / "SKILL.md"
     skill.parent.mkdir(parents=True)
@@ -328,6 +332,7 @@ async def test_after_a_conversation_was_summed_up_instructions_state_and_called_
     assert "Check it." not in await folder.run("and now?")
 
 
+@pytest.mark.slow
 async def test_what_a_skill_brings_is_asked_about_when_the_model_loads_it(folder, monkeypatch):
     monkeypatch.setenv("NBAGENT_MODE", "default")
     folder.write(
@@ -339,6 +344,7 @@ async def test_what_a_skill_brings_is_asked_about_when_the_model_loads_it(folder
     assert not (folder.path / "made.txt").exists()
 
 
+@pytest.mark.slow
 async def test_a_subagent_s_skill_widens_nothing(folder, monkeypatch):
     monkeypatch.setenv("NBAGENT_ALLOW", "skill")
     monkeypatch.setenv("NBAGENT_MODE", "default")

@@ -55,6 +55,7 @@ def notebook(*cells: tuple[str, int | None, bool], own: int | None = None) -> Me
     return MemoryNotebook(made, own_cell=None if own is None else f"c{own}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cells", "own", "expected"),
     [
@@ -74,12 +75,14 @@ async def test_the_cell_right_above_is_meant_if_it_failed_else_the_one_that_fail
     assert (await find(notebook(*cells, own=own), shell)).id == expected
 
 
+@pytest.mark.slow
 async def test_the_old_error_of_a_cell_that_was_edited_since_is_not_meant(shell):
     cells = notebook(("a", 1, True), ("b", 2, True))
     await cells.set_outputs("c1", as_stale((error(),)), 2)
     assert (await find(cells, shell)).id == "c0"
 
 
+@pytest.mark.slow
 async def test_where_nothing_failed_one_sentence_says_so(shell):
     for none in (notebook(), notebook(("a", 1, False), ("%%agent\nx", 2, True))):
         with pytest.raises(NothingFailed, match="No cell has failed"):
@@ -101,6 +104,7 @@ async def test_without_a_page_what_ipython_remembers_is_the_failing_cell(shell):
 # ── the variables involved ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_variables_of_the_failing_line_and_of_the_functions_frames_are_described(shell):
     await failing(
         shell,
@@ -134,6 +138,7 @@ def test_the_task_is_bounded_and_names_the_cell():
     assert "No cell can be edited from here" in task(Failure("", 4, "1/0", "E", "e", "t"), "", "")
 
 
+@pytest.mark.slow
 async def test_a_flood_of_huge_variables_stays_small(shell):
     names = ", ".join(f"v{n}" for n in range(40))
     shell.user_ns.update({f"v{n}": ["y" * 10_000] * 1000 for n in range(40)})

@@ -141,6 +141,7 @@ _MESSAGES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(_MESSAGES, _MESSAGES)
 def test_the_hash_of_a_past_is_that_of_what_was_said_whatever_was_thought(one, other):
     """Two pasts have one hash exactly where they say the same; each prefix has its own."""

@@ -56,6 +56,7 @@ def extension(shell, tmp_path, monkeypatch) -> Extension:
 # ── summing up ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_a_full_conversation_goes_on_in_a_new_session_that_is_told_everything_anew(extension):
     extension.choose(context_window=1_000)
     answer = await run_agent_cell(extension, f"{SCRIPTS}:fills", "find out what x is")
@@ -76,6 +77,7 @@ async def test_a_full_conversation_goes_on_in_a_new_session_that_is_told_everyth
     assert again.session_id == answer.session_id
 
 
+@pytest.mark.slow
 async def test_a_cell_that_was_read_before_the_summary_must_be_read_again_before_it_is_edited(extension):
     extension.choose(context_window=1_000)
     await run_agent_cell(extension, f"{SCRIPTS}:fills", "look")
@@ -83,6 +85,7 @@ async def test_a_cell_that_was_read_before_the_summary_must_be_read_again_before
     assert extension.last.seen == Seen(cells={}, listing=extension.last.seen.listing)
 
 
+@pytest.mark.slow
 async def test_a_person_may_have_it_summed_up_and_say_what_to_keep(extension):
     assert await compact(extension, "") == NOTHING
     await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "never use pie charts")
@@ -104,6 +107,7 @@ async def test_a_person_may_have_it_summed_up_and_say_what_to_keep(extension):
     assert answer.session_id == session.id
 
 
+@pytest.mark.slow
 async def test_where_it_cannot_be_summed_up_the_conversation_is_as_it_was(extension):
     await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "hello")
     before, told = extension.last.session, len(extension.last.session.transcript)
@@ -114,6 +118,7 @@ async def test_where_it_cannot_be_summed_up_the_conversation_is_as_it_was(extens
     assert len(before.transcript) == told
 
 
+@pytest.mark.slow
 async def test_hooks_of_the_session_hear_of_it_and_stay(extension):
     heard: list[dict] = []
     extension.hooks.register(hook_of(heard.append, "PreCompact"))
@@ -131,6 +136,7 @@ async def test_hooks_of_the_session_hear_of_it_and_stay(extension):
 # ── going on ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_a_run_that_reached_its_limit_says_what_is_left_and_goes_on_with_one_command(extension):
     """Seed: "Always check the final stop_reason and implement a fallback path"."""
     with pytest.raises(RunFailed):  # nobody is here to read why
@@ -148,6 +154,7 @@ async def test_a_run_that_reached_its_limit_says_what_is_left_and_goes_on_with_o
     assert await continue_run(extension, "") == NOTHING_LEFT
 
 
+@pytest.mark.slow
 async def test_what_is_said_and_given_with_continue_counts_beside_the_options_of_before(extension):
     with pytest.raises(RunFailed):
         await run_agent_cell(extension, f"{SCRIPTS}:stops --max-turns 1 --mode plan", "look at all")
@@ -157,6 +164,7 @@ async def test_what_is_said_and_given_with_continue_counts_beside_the_options_of
     assert extension.last.told_mode == "plan"
 
 
+@pytest.mark.slow
 async def test_the_button_runs_its_cell_and_goes_on_there(extension):
     extension.file = None
     with pytest.raises(RunFailed):
@@ -219,6 +227,7 @@ async def test_a_run_goes_on_in_its_own_session_wherever_that_came_from(extensio
 # ── what fills the window ────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_context_shows_what_fills_the_window_as_a_picture_and_as_text(extension, monkeypatch):
     assert "first %%agent cell" in await context(extension, "")
     await run_agent_cell(extension, f"{SCRIPTS}:goes_on", "hello")

@@ -84,6 +84,7 @@ def test_torn_damaged_and_foreign_lines_cost_only_themselves(folder):
     assert [item.text for item in view.items if hasattr(item, "reply")] == ["Words."]
 
 
+@pytest.mark.slow
 def test_a_line_that_is_too_long_is_passed_over_without_being_read_whole(folder):
     long = b'{"type": "message", "message": "' + b"x" * (module.LINE * 2) + b'"}'
     session(folder, "20260101-100000-aaaa", started("Before"), long, ended(), long, started("After"), ended("denied"))

@@ -109,6 +109,7 @@ async def test_what_changes_something_runs_after_a_yes_of_the_person_there(mode)
     assert asked.requested_schema["properties"]["answer"]["enum"][:2] == [DENY, ALLOW]
 
 
+@pytest.mark.slow
 @both_protocols
 @pytest.mark.parametrize("says", [DENY, "decline", "cancel", "Allow", ""])
 async def test_anything_but_a_plain_yes_is_a_no(mode, says):

@@ -96,6 +96,7 @@ async def test_a_switch_in_mid_session_keeps_the_transcript_and_one_to_another_s
     assert models_of(home)[-1] == "claude-haiku-5-5" and thought(home) == 0
 
 
+@pytest.mark.slow
 async def test_an_overloaded_model_is_stood_in_for_between_two_turns_for_the_rest_of_the_run(extension, servers):
     home, _ = servers
     home.push(
@@ -113,6 +114,7 @@ async def test_an_overloaded_model_is_stood_in_for_between_two_turns_for_the_res
     assert fallback_of(extension.settings()) == (None, "not used: work/small is not at the server of claude-sonnet-5-5")
 
 
+@pytest.mark.slow
 async def test_the_command_says_what_is_used_by_whom_and_which_names_there_are(extension, servers):
     servers[0].push("One.")
     await run_agent_cell(extension, "first", "")
@@ -131,6 +133,7 @@ async def test_the_command_says_what_is_used_by_whom_and_which_names_there_are(e
     assert "32,768 tokens of context; 1 / 2 USD" in command(extension, "model")
 
 
+@pytest.mark.slow
 async def test_a_wrong_id_gets_a_sentence_with_the_nearest_and_one_that_no_list_answers_for_is_taken(
     extension, servers, monkeypatch
 ):

@@ -30,6 +30,7 @@ def said(folder, line, *rules, mode=Mode.DEFAULT):
 RULES = ("allow Bash(git *)", "deny Bash(rm *)", "ask Bash(git push *)", "allow Edit(src/**)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "head", "step"),
     [

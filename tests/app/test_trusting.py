@@ -141,6 +141,7 @@ async def test_what_is_wrong_with_files_is_said_once(folder):
     assert folder.notes == []
 
 
+@pytest.mark.slow
 async def test_the_command_shows_refuses_and_forgets_but_a_cell_alone_never_says_yes(folder):
     folder.write()
     assert "Not used, because you have not said yet" in await folder.say("trust")

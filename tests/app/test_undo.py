@@ -221,6 +221,7 @@ async def test_a_file_that_was_written_back_to_what_it_was_needs_no_undo(desk: D
     assert (desk.folder / "x.txt").read_text() == "mine, in the middle of the run"
 
 
+@pytest.mark.slow
 async def test_what_is_too_large_is_not_kept_and_is_said(desk: Desk) -> None:
     (desk.folder / "big.txt").write_bytes(b"x" * (FILE_LIMIT + 1))
     desk.cell("a")["outputs"] = [stream("x" * (OUTPUT_LIMIT + 1))]

@@ -47,6 +47,7 @@ async def test_a_lost_hello_is_repeated():
     assert hello is not None and hello.page == "late"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thread", [False, True], ids=["loop", "thread"])
 async def test_answers_count_once_and_on_any_thread(thread):
     page = Page("p", document("x"))
@@ -99,6 +100,7 @@ async def test_of_two_tabs_on_one_notebook_the_one_that_started_the_cell_writes(
     bridge.close()
 
 
+@pytest.mark.slow
 async def test_a_page_that_does_not_tell_where_the_cell_was_started_still_writes():
     only = Page("only", document("x"))
     only.running = False

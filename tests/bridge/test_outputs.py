@@ -101,6 +101,7 @@ def test_fifty_megabytes_keep_head_and_tail_and_say_what_is_gone():
     assert f"[… {50_000_013 - TEXT_LIMIT - TAIL_LIMIT:,} characters left out …]" in text
 
 
+@pytest.mark.slow
 def test_a_progress_bar_that_redraws_for_hours_is_not_cut():
     """Row 66: in the cell too."""
     mirror = Mirror()

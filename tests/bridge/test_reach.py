@@ -46,6 +46,7 @@ async def test_a_page_that_has_come_since_is_found_and_waited_for_again() -> Non
     assert silent == set()
 
 
+@pytest.mark.slow
 async def test_a_page_that_opens_in_the_middle_of_a_cell_is_waited_for_in_the_next() -> None:
     """It speaks by itself; it may even be of a front end that can't reach the document."""
     silent, page, pages = {"console"}, Page("late", None), Pages()

@@ -323,6 +323,7 @@ async def test_the_word_that_only_the_call_was_meant_may_come_after_the_interrup
     assert ran.end.reason == "end_turn"
 
 
+@pytest.mark.slow
 async def test_an_interrupt_without_that_word_ends_the_run():
     class Busy(Notes):
         def tools(self) -> Toolset:
@@ -354,6 +355,7 @@ NAMES = st.sampled_from(["a", "b", "c"])
 STEPS = st.lists(st.one_of(st.tuples(st.just("put"), NAMES, st.booleans()), st.tuples(st.just("look"), st.just(""), st.just(True))), min_size=1, max_size=7)  # fmt: skip
 
 
+@pytest.mark.slow
 @given(STEPS)
 @pytest.mark.filterwarnings("error")
 def test_whatever_is_asked_together_runs_in_the_order_of_the_reply(steps):

@@ -26,6 +26,7 @@ def decide(policy: Policy, made: Tool, what: str = "x") -> str:
     return asyncio.run(policy.decide(made, {"what": what})).action
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(Kind))
 @pytest.mark.parametrize("mode", list(Mode))
 def test_without_rules_the_table_decides(kind, mode):

@@ -109,6 +109,7 @@ def test_a_field_with_a_slip_in_its_name_is_pointed_out():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "head",
     [

@@ -95,6 +95,7 @@ def lives(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 async def test_a_child_in_the_background_is_not_waited_for():
     async with asyncio.timeout(30):
         started = start("sleep 60 & echo done")
@@ -114,6 +115,7 @@ async def test_another_first_line_is_waited_for_as_always():
     assert await start("echo '{\"x\": 1}'; exit 3").ended_or_async() == Ended(3, '{"x": 1}\n', "")
 
 
+@pytest.mark.slow
 def test_session_end_hooks_run_when_no_loop_runs_any_more_within_their_time(tmp_path):
     out = tmp_path / "out"
     handlers = [

@@ -77,6 +77,7 @@ _JSON = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(answer=_JSON, special=_JSON)
 async def test_no_nonsense_of_a_hook_is_a_yes(answer, special):

@@ -204,6 +204,7 @@ async def test_if_filters_calls_and_a_hook_with_if_never_runs_at_other_events(tm
     assert (await session.fire(UserPromptSubmit(prompt="git push"))).block == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("handler", "why"),
     [
@@ -267,6 +268,7 @@ async def test_on_failure_continue_and_block_are_the_hook_s_own_word(tmp_path):
     assert (await Session(tmp_path, *on("PreToolUse", blocking)).fire(LS)).decision == "deny"
 
 
+@pytest.mark.slow
 async def test_a_time_limit_ends_all_processes_of_a_command(tmp_path):
     pid = tmp_path / "pid"
     script = f"sleep 60 & echo $! > '{pid}.new'; mv '{pid}.new' '{pid}'; wait"

@@ -50,6 +50,7 @@ def said(event: CallEnded) -> str:
     return "\n".join(block.get("text", "") for block in event.content)
 
 
+@pytest.mark.slow
 async def test_a_tool_that_only_reads_runs_unasked_and_another_one_is_asked_about(of):
     person = Person(True)
     turn = [call("mcp__s__echo", what="a"), call("mcp__s__write", what="b")]
@@ -61,12 +62,14 @@ async def test_a_tool_that_only_reads_runs_unasked_and_another_one_is_asked_abou
     assert [said(event) for event in of_kind(events, CallEnded)] == ['echo {"what": "a"}', 'write {"what": "b"}']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [Mode.PLAN, Mode.READ_ONLY, Mode.DONT_ASK])
 async def test_where_nothing_may_change_only_what_reads_runs(of, mode):
     events = await play(of, [call("mcp__s__echo", what="a"), call("mcp__s__write", what="b")], say("done"), mode=mode)
     assert [event.status for event in of_kind(events, CallEnded)] == [Status.OK, Status.DENIED]
 
 
+@pytest.mark.slow
 async def test_allow_from_now_on_means_this_tool_of_this_server(of):
     from nbagent.core.ports import Answered
 
@@ -77,6 +80,7 @@ async def test_allow_from_now_on_means_this_tool_of_this_server(of):
     assert len(of_kind(events, ApprovalAsked)) == 1
 
 
+@pytest.mark.slow
 async def test_wrong_arguments_never_reach_the_server_and_the_model_is_told(of):
     events = await play(of, call("mcp__s__echo", wat="a"), say("done"))
     (ended,) = of_kind(events, CallEnded)
@@ -84,11 +88,13 @@ async def test_wrong_arguments_never_reach_the_server_and_the_model_is_told(of):
     assert "'what' is a required property" in said(ended)
 
 
+@pytest.mark.slow
 async def test_a_crash_is_an_error_result_and_the_run_goes_on(of):
     events = await play(of, call("mcp__s__crash"), call("mcp__s__echo", what="x"), say("done"), person=Person(True))
     assert [event.status for event in of_kind(events, CallEnded)] == [Status.ERROR, Status.OK]
 
 
+@pytest.mark.slow
 async def test_progress_and_the_servers_question_are_seen_in_the_run(of):
     person = Person(True, True, replies=["red", "2", "Leave it out"])
     events = await play(of, call("mcp__s__slow"), call("mcp__s__ask"), say("done"), person=person)

@@ -46,6 +46,7 @@ def test_a_taken_name_gets_a_hash():
     assert tool_name("s", "ä", ["mcp__s___", tool_name("s", "ä")]) != tool_name("s", "ä")
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.sampled_from(["type", "properties", "oneOf", "anyOf", "$ref", "required", "$defs"]), JSON_VALUES)
 )

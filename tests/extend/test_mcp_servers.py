@@ -33,6 +33,7 @@ def log(folder) -> str:
     return path.read_text("utf-8") if path.exists() else ""
 
 
+@pytest.mark.slow
 async def test_all_pages_of_tools_are_there_under_names_of_their_own(one):
     tools = named(one.tools())
     assert {"mcp__s__echo", "mcp__s__read_file", "mcp__s__environment", "list_mcp_resources"} <= tools.keys()
@@ -40,23 +41,27 @@ async def test_all_pages_of_tools_are_there_under_names_of_their_own(one):
     assert text(await use(one, "mcp__s__echo", what="grüß 🌦")) == 'echo {"what": "grüß 🌦"}'
 
 
+@pytest.mark.slow
 async def test_a_tool_named_as_one_of_ours_and_arguments_named_as_ours_do_not_collide(one):
     assert text(await use(one, "mcp__s__read_file", what="x")).startswith("read_file")
     assert text(await use(one, "mcp__s__call", call="x", self="y")) == 'call {"call": "x", "self": "y"}'
 
 
+@pytest.mark.slow
 async def test_long_and_foreign_names_reach_the_tool_that_they_belong_to(one):
     long = "a_name_that_is_much_longer_than_the_sixty_four_characters_that_are_allowed"
     for original in (long, f"{long}_too", "größe_ändern", "查询"):
         assert text(await use(one, tool_name("s", original), what="x")).startswith(f"{original} ")
 
 
+@pytest.mark.slow
 async def test_only_what_is_marked_read_only_runs_unasked(one):
     tools = named(one.tools())
     assert tools["mcp__s__echo"].kind({}) is Kind.READ
     assert tools["mcp__s__write"].kind({}) is Kind.MCP
 
 
+@pytest.mark.slow
 async def test_a_schema_with_references_is_shown_checked_and_sent(one):
     tool = named(one.tools())["mcp__s__odd"]
     assert "$ref" in json.dumps(tool.schema)
@@ -67,6 +72,7 @@ async def test_a_schema_with_references_is_shown_checked_and_sent(one):
         await use(one, "mcp__s__odd", shape={"corners": 3})
 
 
+@pytest.mark.slow
 async def test_every_kind_of_content_becomes_a_block_or_a_line(one):
     result = await use(one, "mcp__s__blocks")
     assert [block["type"] for block in result.content] == ["text", "image", "text", "image", "text"]
@@ -77,23 +83,27 @@ async def test_every_kind_of_content_becomes_a_block_or_a_line(one):
         assert line in said
 
 
+@pytest.mark.slow
 async def test_a_tool_that_fails_as_tools_do_is_an_error_result(one):
     result = await use(one, "mcp__s__refuse")
     assert (result.is_error, text(result)) == (True, "no such row")
 
 
+@pytest.mark.slow
 async def test_progress_is_shown_with_its_words(one):
     heard = Heard()
     await use(one, "mcp__s__slow", heard)
     assert heard.progress == ["1 of 2: step 1", "2 of 2: step 2"]
 
 
+@pytest.mark.slow
 async def test_garbage_on_stdout_is_passed_over_and_told(one, capfd):
     assert text(await use(one, "mcp__s__garbage")) == "garbage {}"
     assert any("no message" in line for line in one.connections["s"].lines.last(9))
     assert capfd.readouterr().err == "", "nothing of it is printed into a cell"
 
 
+@pytest.mark.slow
 async def test_thousands_of_blocks_become_one_text_and_twenty_images(one):
     result = await use(one, "mcp__s__many")
     assert [block["type"] for block in result.content] == ["text", *["image"] * 20, "text"]
@@ -105,6 +115,7 @@ async def test_ten_megabytes_arrive_whole(one):
     assert len(text(await use(one, "mcp__s__big"))) == 10_000_000
 
 
+@pytest.mark.slow
 async def test_a_crash_in_mid_call_is_told_not_sent_again_and_the_next_call_starts_the_server_anew(one, tmp_path):
     with pytest.raises(
         ToolError, match=r"ended while this was under way. It may have taken effect, so it was not sent"
@@ -116,6 +127,7 @@ async def test_a_crash_in_mid_call_is_told_not_sent_again_and_the_next_call_star
     assert "[ended with exit code 3]" in one.connections["s"].lines.last(9)
 
 
+@pytest.mark.slow
 async def test_calls_side_by_side_after_a_crash_start_the_server_once(one, tmp_path):
     with pytest.raises(ToolError):
         await use(one, "mcp__s__crash")
@@ -124,6 +136,7 @@ async def test_calls_side_by_side_after_a_crash_start_the_server_once(one, tmp_p
     assert log(tmp_path).count('"method":"initialize"') == 2
 
 
+@pytest.mark.slow
 async def test_a_call_that_is_cancelled_is_cancelled_at_the_server_and_the_next_one_runs(one, tmp_path):
     task = asyncio.create_task(use(one, "mcp__s__hang"))
     await until(lambda: '"name":"hang"' in log(tmp_path))
@@ -134,6 +147,7 @@ async def test_a_call_that_is_cancelled_is_cancelled_at_the_server_and_the_next_
     assert text(await use(one, "mcp__s__echo", what="x")) == 'echo {"what": "x"}'
 
 
+@pytest.mark.slow
 async def test_a_call_without_an_answer_ends_at_its_time_and_is_cancelled(tmp_path):
     of = servers(tmp_path, script(tmp_path, "--log", str(tmp_path / "log"), timeout=120))
     await of.prepare()
@@ -147,6 +161,7 @@ async def test_a_call_without_an_answer_ends_at_its_time_and_is_cancelled(tmp_pa
         await of.close()
 
 
+@pytest.mark.slow
 async def test_a_question_of_the_server_goes_to_the_person_and_the_answer_back(one):
     heard = Heard(["red", "2", "Leave it out"])
     result = await use(one, "mcp__s__ask", heard)
@@ -154,18 +169,22 @@ async def test_a_question_of_the_server_goes_to_the_person_and_the_answer_back(o
     assert "“s” asks: Which one?⟨U+202E⟩" in heard.questions[0].text
 
 
+@pytest.mark.slow
 async def test_a_question_with_nobody_there_is_cancelled(one):
     assert json.loads(text(await use(one, "mcp__s__ask"))) == {"action": "cancel"}
 
 
+@pytest.mark.slow
 async def test_a_request_for_a_reply_of_the_model_is_refused_plainly(one):
     assert json.loads(text(await use(one, "mcp__s__sample")))["message"] == "Sampling not supported"
 
 
+@pytest.mark.slow
 async def test_the_root_is_the_notebooks_folder(one, tmp_path):
     assert json.loads(text(await use(one, "mcp__s__roots")))["roots"][0]["uri"] == tmp_path.resolve().as_uri()
 
 
+@pytest.mark.slow
 async def test_a_server_runs_in_the_folder_without_the_kernels_secrets(tmp_path, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
     of = servers(tmp_path, script(tmp_path, env={"MINE": "${ANTHROPIC_API_KEY:-}"[:2] + "USER:-me}"}))
@@ -178,6 +197,7 @@ async def test_a_server_runs_in_the_folder_without_the_kernels_secrets(tmp_path,
     assert found["CLAUDE_PROJECT_DIR"] == found["cwd"] == str(tmp_path.resolve())
 
 
+@pytest.mark.slow
 async def test_resources_are_listed_and_read_by_tools_and_by_a_persons_words(one):
     listed = text(await use(one, "list_mcp_resources"))
     assert "s: mem://notes  notes (text/plain)" in listed and "mem://{day}" in listed
@@ -186,6 +206,7 @@ async def test_resources_are_listed_and_read_by_tools_and_by_a_persons_words(one
     assert [block["text"] for block in blocks] == ["[resource mem://notes]\nread mem://notes"]
 
 
+@pytest.mark.slow
 async def test_prompts_are_commands_with_arguments_in_order(one):
     (command,) = one.prompts()
     assert (command.name, command.hint) == ("mcp__s__greet", "who [how]")
@@ -197,6 +218,7 @@ async def test_prompts_are_commands_with_arguments_in_order(one):
         await one.prompt("nope", [])
 
 
+@pytest.mark.slow
 async def test_a_sessions_tools_stay_as_they_were_and_what_changed_is_told_once(one):
     fixed = [tool.to_param() for tool in one.tools()]
     assert "Use echo first." in "\n".join(one.news("s1", None))
@@ -215,6 +237,7 @@ async def test_a_sessions_tools_stay_as_they_were_and_what_changed_is_told_once(
     assert any("Use echo first." in text for text in one.news("s2", None)), "another session is told too"
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_gone_is_told_and_its_tools_say_so(one):
     fixed = [tool.to_param() for tool in one.tools()]
     one.news("s1", None)
@@ -226,6 +249,7 @@ async def test_a_server_that_is_gone_is_told_and_its_tools_say_so(one):
     assert "list_mcp_resources" in named(one.tools(fixed))
 
 
+@pytest.mark.slow
 async def test_what_a_server_complains_of_is_kept_for_status(one):
     await use(one, "mcp__s__complain")
     await until(lambda: one.connections["s"].lines.last(1))
@@ -264,6 +288,7 @@ async def test_servers_start_side_by_side_and_each_failure_has_its_reason(tmp_pa
         await of.close()
 
 
+@pytest.mark.slow
 async def test_a_projects_server_does_not_start_before_it_is_trusted_and_not_when_it_changed(tmp_path):
     spec = script(tmp_path, "--log", str(tmp_path / "log"), scope="project")
     trusted: set[str] = set()
@@ -281,6 +306,7 @@ async def test_a_projects_server_does_not_start_before_it_is_trusted_and_not_whe
     await of.close()
 
 
+@pytest.mark.slow
 async def test_a_projects_server_without_trust_does_not_stand_in_the_way_of_the_persons_own(tmp_path):
     mine, theirs = script(tmp_path), script(tmp_path, "--die", scope="project")
     found = Found({"s": theirs}, under={"s": mine})
@@ -294,6 +320,7 @@ async def test_a_projects_server_without_trust_does_not_stand_in_the_way_of_the_
         await of.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["http", "sse"])
 async def test_a_server_that_wants_a_login_says_so(tmp_path, kind):
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -324,11 +351,13 @@ async def test_what_is_switched_off_does_not_start(tmp_path):
         await of.restart("s")
 
 
+@pytest.mark.slow
 async def test_any_task_can_use_a_server_that_another_one_started(one):
     results = await asyncio.gather(*(asyncio.create_task(use(one, "mcp__s__echo", what=str(i))) for i in range(5)))
     assert [text(result) for result in results] == [f'echo {{"what": "{i}"}}' for i in range(5)]
 
 
+@pytest.mark.slow
 async def test_another_loop_can_use_it_and_its_person_is_asked_there(one):
     heard = Heard(["blue", "1", "Leave it out"])
 
@@ -352,6 +381,7 @@ def test_a_new_loop_starts_the_servers_anew(tmp_path):
     assert asyncio.run(once()) == asyncio.run(once())
 
 
+@pytest.mark.slow
 async def test_closing_ends_the_process(one):
     pid = int(json.loads(text(await use(one, "mcp__s__environment")))["pid"])
     await one.close()

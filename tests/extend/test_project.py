@@ -49,6 +49,7 @@ def test_branch_changes_data_and_environment_are_told(rig):
     assert state.problem == ""
 
 
+@pytest.mark.slow
 def test_renames_odd_names_and_no_commit_yet_are_read(rig):
     git(rig, "mv", "a.txt", "b\nc.txt")
     assert look_now(rig.places, ENV).changes == ("R b\nc.txt",)
@@ -60,6 +61,7 @@ def test_renames_odd_names_and_no_commit_yet_are_read(rig):
     assert "start, no commit yet" in state.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attributes", "config"),
     [
@@ -94,6 +96,7 @@ def test_the_environment_of_the_kernel_does_not_lead_git_elsewhere(rig, tmp_path
     assert state.branch == "main"
 
 
+@pytest.mark.slow
 def test_a_git_that_is_the_projects_own_or_hangs_is_not_waited_for(rig, tmp_path):
     fake = rig.write("work/bin/git", f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     fake.chmod(0o755)

@@ -94,6 +94,7 @@ def test_files_are_for_their_owner_and_out_of_git(store, tmp_path):
     assert (tmp_path / ".nbagent" / ".gitignore").read_text() == "*\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [b"", b"{", b"[]", b"null", b'{"v": 1}', b"\xff\xfe", b'{"v": 99, "text": "t"}', b'"text"', b"[" * 100_000],

@@ -263,6 +263,7 @@ def test_the_list_says_what_each_is_for_within_its_limit(rig):
         shelf.get("off")
 
 
+@pytest.mark.slow
 def test_many_skills_still_fit_and_keep_their_names(rig):
     for number in range(120):
         rig.skill(f".claude/skills/skill-{number:03}", description="y" * 600)

@@ -183,6 +183,7 @@ async def test_text_that_changed_between_reading_and_writing_is_not_overwritten(
 # ── 79: a 4.4 file gets no ids ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minor", [0, 2, 4])
 async def test_a_file_of_an_older_minor_stays_one_and_stays_valid(tmp_path, minor):
     """Row 79: no ids are written, the minor is not raised, and every edit leaves a valid notebook."""
@@ -237,6 +238,7 @@ UNREADABLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNREADABLE)
 async def test_an_unreadable_notebook_gets_one_sentence_and_is_never_rewritten(tmp_path, name):
     """Row 81: the sentence names the file, the problem and where it can its line; reading, writing and editing say the same."""
@@ -291,6 +293,7 @@ async def test_half_a_surrogate_that_is_in_the_file_stays_there(tmp_path):
 # ── 83: encodings and line ends ──────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["indent 1", "indent 4, CRLF", "tabs", "one line", "escapes", "no newline at the end"])
 async def test_only_the_edited_bytes_of_a_notebook_change(tmp_path, form):
     """Row 83: indent, line ends, escapes, separators and the last line are the file's own."""
@@ -357,6 +360,7 @@ async def test_everything_not_edited_is_equal_after_every_kind_of_edit(tmp_path)
 # ── 77: the path is unknown or wrong ─────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_no_notebook_is_guessed_where_none_was_named(tmp_path):
     """Row 77: the only .ipynb of the folder is not taken for the open one, and a name of another place is not either."""
     path = write(tmp_path / "only.ipynb", RICH)

@@ -395,6 +395,7 @@ async def left_at(kind: str, *turns) -> Session:
 LOOKS = [[say("hm"), scripted_call("look", what="a"), scripted_call("count")], "Done."]
 
 
+@pytest.mark.slow
 async def test_the_events_of_a_run_may_be_left_cancelled_or_gathered_in_any_way():
     """Row 65: a break, a time limit around it and two runs at once leave valid transcripts and no task behind."""
     for kind in ("run_started", "request_sent", "text_delta", "call_started", "call_ended", "results_appended"):

@@ -55,6 +55,7 @@ async def test_an_invented_id_touches_nothing_and_gets_the_real_ids_with_their_f
 # ── 71: inserts at the top ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", ["mine", None])
 async def test_three_inserts_keep_their_order_and_never_land_at_the_top(own):
     """Row 71: without an anchor below the agent's cell, or at the end where there is none; with one right below it."""

@@ -85,12 +85,14 @@ def as_they_are(notebook):
     return [(cell, {**cell.raw, "source": ipynb.normal(cell.raw["source"])}) for cell in notebook.cells]
 
 
+@pytest.mark.slow
 @given(files())
 def test_a_file_in_which_nothing_is_edited_keeps_every_byte(text):
     notebook = taken(text)
     assert ipynb.written(notebook, as_they_are(notebook)) == text
 
 
+@pytest.mark.slow
 @given(files(), st.integers(0, 3), TEXTS)
 def test_an_edit_changes_the_source_of_its_cell_and_no_other_byte(text, place, source):
     notebook = taken(text)
@@ -114,6 +116,7 @@ def test_an_edit_changes_the_source_of_its_cell_and_no_other_byte(text, place, s
     }
 
 
+@pytest.mark.slow
 @given(files(), st.integers(0, 4), TEXTS)
 def test_a_new_cell_leaves_every_other_as_it_was(text, place, source):
     notebook = taken(text)
@@ -139,6 +142,7 @@ def test_a_new_cell_leaves_every_other_as_it_was(text, place, source):
     assert again.text[again.end :] == text[notebook.end :]
 
 
+@pytest.mark.slow
 @given(files(), st.data())
 def test_cells_that_move_and_go_leave_the_others_as_they_were(text, data):
     notebook = taken(text)
@@ -149,6 +153,7 @@ def test_cells_that_move_and_go_leave_the_others_as_they_were(text, data):
     assert {**again.raw, "cells": None} == {**notebook.raw, "cells": None}
 
 
+@pytest.mark.slow
 @given(files(), st.integers(0, 3), st.dictionaries(TEXTS, VALUES, min_size=1, max_size=2), st.booleans())
 def test_metadata_changes_key_by_key(text, place, change, take_away):
     notebook = taken(text)
@@ -170,6 +175,7 @@ def test_metadata_changes_key_by_key(text, place, change, take_away):
     assert others == [c.text for n, c in enumerate(notebook.cells) if n != place]
 
 
+@pytest.mark.slow
 @given(files())
 def test_any_file_with_a_byte_changed_is_read_or_refused_in_one_sentence(text):
     data = text.encode("utf-8", "surrogatepass")

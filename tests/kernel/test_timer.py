@@ -29,6 +29,7 @@ def last(timer: CellTimer, cell_id: str) -> float | None:
     return timer.times.last(Cell(cell_id, "code", "x", 0))
 
 
+@pytest.mark.slow
 def test_a_cell_is_timed_by_its_id_and_code_without_one_is_not(shell: InteractiveShell) -> None:
     timer = CellTimer(shell)
     timer.install()
@@ -40,6 +41,7 @@ def test_a_cell_is_timed_by_its_id_and_code_without_one_is_not(shell: Interactiv
     assert last(timer, "other") is None
 
 
+@pytest.mark.slow
 def test_the_cell_around_nested_code_is_timed_whole(shell: InteractiveShell) -> None:
     timer = CellTimer(shell)
     timer.install()
@@ -47,6 +49,7 @@ def test_the_cell_around_nested_code_is_timed_whole(shell: InteractiveShell) -> 
     assert (last(timer, "outer") or 0) >= 0.1
 
 
+@pytest.mark.slow
 def test_after_removal_nothing_is_timed_and_nothing_is_left_in_the_shell(shell: InteractiveShell) -> None:
     before = {name: list(found) for name, found in shell.events.callbacks.items()}
     timer = CellTimer(shell)

@@ -69,6 +69,7 @@ async def test_an_unpaid_account_is_rejected(model_at):
     assert "cannot pay" in str(await fault(model_at, Status(402), Rejected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "status",
     [
@@ -82,6 +83,7 @@ async def test_a_conversation_that_is_too_long_is_told_as_such(model_at, status)
     assert "no longer fits" in str(await fault(model_at, status, ContextFull))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [400, 422, 500])
 async def test_a_server_that_takes_no_images_is_told_from_one_in_trouble(model_at, status):
     """llama.cpp says it with a 500, which would else be asked again and again."""
@@ -121,15 +123,18 @@ async def test_the_wait_that_the_server_asks_for_is_passed_on(model_at, headers,
     assert (await fault(model_at, Status(429, headers=headers), Transient)).retry_after == seconds
 
 
+@pytest.mark.slow
 async def test_a_wait_until_a_date_is_understood(model_at):
     headers = {"retry-after": "Fri, 31 Dec 2100 23:59:59 GMT"}
     assert (await fault(model_at, Status(503, headers=headers), Transient)).retry_after > 1e6
 
 
+@pytest.mark.slow
 async def test_a_server_that_asks_not_to_try_again_is_obeyed(model_at):
     await fault(model_at, Status(529, headers={"x-should-retry": "false"}), Rejected)
 
 
+@pytest.mark.slow
 async def test_a_gateway_page_is_not_quoted(model_at):
     reply = Status(502, body="<html><body>Bad gateway" + "x" * 5000 + "</body></html>", content_type="text/html")
     assert len(str(await fault(model_at, reply, Transient))) < 120
@@ -138,30 +143,36 @@ async def test_a_gateway_page_is_not_quoted(model_at):
 # ── in the middle of a stream ────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["overloaded_error", "api_error", "rate_limit_error", "brand_new_error"])
 async def test_overload_in_mid_stream_may_pass(model_at, kind):
     assert kind in str(await fault(model_at, Reply("Hello there", error_at=(3, kind)), Transient))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["invalid_request_error", "authentication_error", "permission_error"])
 async def test_a_lasting_error_in_mid_stream_is_rejected(model_at, kind):
     await fault(model_at, Reply("Hello there", error_at=(3, kind)), Rejected)
 
 
+@pytest.mark.slow
 async def test_an_error_as_first_event_is_classified_too(model_at):
     await fault(model_at, Reply("Hello there", error_at=(0, "overloaded_error")), Transient)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [1, 2, 4])
 async def test_a_connection_cut_between_events_may_pass(model_at, cut):
     await fault(model_at, Reply("Hello there", cut_after=cut), Transient)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 100, 700])
 async def test_a_connection_cut_inside_an_event_may_pass(model_at, size):
     await fault(model_at, Reply("Hello there" * 10, cut_bytes=size), Transient)
 
 
+@pytest.mark.slow
 async def test_a_reset_before_the_first_byte_may_pass(model_at):
     await fault(model_at, Reset(), Transient)
 
@@ -196,15 +207,18 @@ async def test_a_clean_end_too_early_is_left_to_the_loop_to_judge(model_at):
 # ── silence ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_pings_alone_are_silence(model_at):
     error = await fault(model_at, Reply("Hello", ping_after=2), Transient, max_silence=0.3)
     assert "silent for 0.3 s" in str(error)
 
 
+@pytest.mark.slow
 async def test_a_stalled_stream_is_silence(model_at):
     assert "silent" in str(await fault(model_at, Reply("Hello", hang_after=2), Transient, max_silence=0.2))
 
 
+@pytest.mark.slow
 async def test_no_answer_at_all_is_silence(model_at):
     assert "silent" in str(await fault(model_at, Silence(), Transient, max_silence=0.2))
 
@@ -218,12 +232,14 @@ async def test_a_slow_but_steady_stream_is_no_silence(model_at):
 # ── not the API ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_a_login_page_is_named_as_such(model_at):
     error = await fault(model_at, HTML, Rejected)
     assert "not from a Messages API (a proxy or login page?)" in str(error)
     assert "host=127.0.0.1" in str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -238,16 +254,19 @@ async def test_a_stream_without_message_start_is_not_from_the_api(model_at, body
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ['{"choices": []}', "{", "[]", '{"type": "message"}'])
 async def test_json_that_is_no_message_is_not_from_the_api(model_at, body):
     assert "not from a Messages API" in str(await fault(model_at, Status(200, body=body), Rejected))
 
 
+@pytest.mark.slow
 async def test_an_error_with_status_200_is_read(model_at):
     body = '{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}'
     await fault(model_at, Status(200, body=body), Transient)
 
 
+@pytest.mark.slow
 async def test_an_empty_reply_may_pass(model_at):
     await fault(model_at, Status(200, body="", content_type="text/event-stream"), Transient)
 
@@ -269,6 +288,7 @@ async def test_a_password_in_the_address_is_not_shown(model_at):
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.slow
 async def test_localhost_with_two_addresses_is_told_the_same(model_at):
     with pytest.raises(Rejected, match="Nothing listens at"):
         await reply_of(model_at(refused_url().replace("127.0.0.1", "localhost")))
@@ -300,6 +320,7 @@ async def test_https_to_a_server_that_speaks_http_is_told(model_at):
         await reply_of(model_at(server.url.replace("http:", "https:")))
 
 
+@pytest.mark.slow
 async def test_a_proxy_that_refuses_is_told_from_the_server(model_at, monkeypatch):
     with MessagesServer() as proxy:  # it knows no CONNECT, as a proxy that does not want us
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)

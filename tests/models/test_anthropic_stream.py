@@ -28,6 +28,7 @@ async def test_a_reply_with_thinking_calls_and_umlauts_arrives_whole(model_at):
         server.assert_clean()
 
 
+@pytest.mark.slow
 async def test_every_turn_reads_the_prefix_before_it_from_the_cache(model_at):
     turns = 6
     script = [Reply([call("look") for _ in range(25)], thinking="Look.") for _ in range(turns)]
@@ -47,6 +48,7 @@ async def test_every_turn_reads_the_prefix_before_it_from_the_cache(model_at):
         server.assert_clean()
 
 
+@pytest.mark.slow
 async def test_unknown_events_and_blocks_pass_through_and_comments_and_pings_do_not(model_at):
     extra = {
         1: 'event: brand_new\ndata: {"type": "brand_new", "x": 1}\n\n',
@@ -64,6 +66,7 @@ async def test_unknown_events_and_blocks_pass_through_and_comments_and_pings_do_
     ]
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_stream_is_understood(model_at):
     with MessagesServer([Reply([call("look", a=1)], whole=True)]) as server:
         reply = await reply_of(model_at(server.url))
@@ -71,6 +74,7 @@ async def test_a_server_that_does_not_stream_is_understood(model_at):
     assert reply.content[0]["input"] == {"a": 1}
 
 
+@pytest.mark.slow
 async def test_requests_of_one_run_share_a_connection_whose_idle_end_does_no_harm(model_at):
     with MessagesServer(["one", "two", "three"]) as server:
         model = model_at(server.url)
@@ -81,6 +85,7 @@ async def test_requests_of_one_run_share_a_connection_whose_idle_end_does_no_har
         assert (await reply_of(model)).complete
 
 
+@pytest.mark.slow
 def test_one_model_serves_two_event_loops_one_after_the_other():
     async def once(model: AnthropicModel) -> bool:
         try:
@@ -94,6 +99,7 @@ def test_one_model_serves_two_event_loops_one_after_the_other():
         assert asyncio.run(once(model))
 
 
+@pytest.mark.slow
 async def test_two_streams_of_one_model_run_side_by_side(model_at):
     with MessagesServer(lambda body: f"You said {body['messages'][0]['content'][0]['text']}") as server:
         model = model_at(server.url)
@@ -101,6 +107,7 @@ async def test_two_streams_of_one_model_run_side_by_side(model_at):
     assert (one.content[0]["text"], two.content[0]["text"]) == ("You said one", "You said two")
 
 
+@pytest.mark.slow
 async def test_the_models_of_a_server_are_listed(model_at):
     with MessagesServer(models=["qwen", "llama"]) as server:
         assert await model_at(server.url, "qwen").available() == ["qwen", "llama"]
@@ -109,6 +116,7 @@ async def test_the_models_of_a_server_are_listed(model_at):
 # ── cancelling ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply", [Reply("a long text", hang_after=3), Reply("a long text", pace=0.01, chunk=1, ping_after=8)]
 )
@@ -138,6 +146,7 @@ async def test_cancelling_before_the_first_byte_closes_the_connection_at_once(mo
         assert await asyncio.to_thread(server.requests[0].gone.wait, 2)
 
 
+@pytest.mark.slow
 async def test_closing_the_generator_closes_the_connection_at_once_and_the_next_request_works(model_at):
     with MessagesServer([Reply("a long text", hang_after=3), "fine"]) as server:
         model = model_at(server.url)
@@ -165,6 +174,7 @@ async def test_a_consumer_that_takes_its_time_is_no_silence(model_at):
 # ── servers of other kinds ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 async def test_an_old_gateway_gets_its_key_header_and_version_and_only_one_extra_request(model_at):
     with MessagesServer(["one", "two"], key="sk-x", key_header="x-api-key", versions={"2023-06-01"}) as server:
         model = model_at(server.url, api_key="sk-x")
@@ -173,6 +183,7 @@ async def test_an_old_gateway_gets_its_key_header_and_version_and_only_one_extra
         assert len(server.refusals) == 1, "the old version is remembered"
 
 
+@pytest.mark.slow
 async def test_an_old_server_that_knows_no_thinking_is_asked_plainly_from_then_on(model_at):
     with MessagesServer(["one", "two"], plain=True) as server:
         model = model_at(server.url)
@@ -182,12 +193,14 @@ async def test_an_old_server_that_knows_no_thinking_is_asked_plainly_from_then_o
         assert "thinking" not in server.requests[-1].body
 
 
+@pytest.mark.slow
 async def test_a_local_model_needs_no_key_and_is_asked_plainly_at_once(model_at):
     with MessagesServer(["one"], plain=True, key="none") as server:
         assert (await reply_of(model_at(server.url, "qwen2.5-coder"))).complete
         server.assert_clean()
 
 
+@pytest.mark.slow
 async def test_a_server_on_this_machine_is_not_asked_through_a_proxy(model_at, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", refused_url())
     with MessagesServer(["one"]) as server:
@@ -211,6 +224,7 @@ async def test_tools_and_system_are_sent_as_given(model_at):
     assert body["model"] == "claude-sonnet-5-5"
 
 
+@pytest.mark.slow
 def test_importing_models_imports_no_sdk():
     code = "import sys, nbagent.models; sys.exit('anthropic' in sys.modules or 'httpx2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -18,6 +18,7 @@ BLOCK = {"type": "compaction", "content": "what was so far", "encrypted_content"
 FULL = {"input_tokens": 900, "output_tokens": 10}
 
 
+@pytest.mark.slow
 async def test_the_api_is_asked_for_its_summary_and_gets_its_block_back_first_of_all(model_at):
     look = calls("look", what="a")
     look.usage = FULL
@@ -33,6 +34,7 @@ async def test_the_api_is_asked_for_its_summary_and_gets_its_block_back_first_of
     assert ran.end.reason == Reason.END_TURN
 
 
+@pytest.mark.slow
 async def test_a_server_that_refuses_to_sum_up_is_asked_for_words(model_at):
     look = calls("look", what="a")
     look.usage = FULL
@@ -60,12 +62,14 @@ def test_another_server_gets_the_apis_summary_as_words():
     assert seed(messages)[0]["role"] == "user"
 
 
+@pytest.mark.slow
 async def test_the_server_counts_the_tokens_of_a_request(model_at):
     with MessagesServer([]) as server:
         assert await model_at(server.url).count(request()) > 0
         assert await model_at(server.url).count(Request("", (), [])) > 0
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_count_says_so(model_at):
     with MessagesServer([], models=[]) as server, pytest.raises(Rejected):
         await model_at(server.url + "/nothing").count(request())

@@ -72,6 +72,7 @@ async def test_a_key_that_is_not_set_is_named_and_no_other_takes_its_place(endpo
         await reply_of(open_model("work/small", endpoints=endpoints))
 
 
+@pytest.mark.slow
 async def test_a_server_that_wants_no_key_gets_none():
     with MessagesServer(["Hi."]) as server:
         made = read_endpoints(
@@ -95,6 +96,7 @@ async def test_a_cloud_without_its_packages_says_what_to_install(endpoints, name
             await reply_of(model)
 
 
+@pytest.mark.slow
 async def test_a_cloud_answers_through_the_sdks_own_client(monkeypatch):
     """Foundry needs no package beside the SDK: its client speaks the Messages API under a path of its own."""
     monkeypatch.setenv("CLOUD_KEY", "sk-cloud")

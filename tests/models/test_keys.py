@@ -11,6 +11,7 @@ from tests.models.conftest import reply_of
 from tests.support.messages_server import MessagesServer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [None, "", "  ", "\n", '""'])
 async def test_no_key_is_told_in_three_lines_without_a_request(monkeypatch, value):
     if value is not None:
@@ -23,6 +24,7 @@ async def test_no_key_is_told_in_three_lines_without_a_request(monkeypatch, valu
     assert "without a key" in demo
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["sk-x\n", ' "sk-x" ', "'sk-x'", "\tsk-x\r\n"])
 async def test_what_copying_adds_to_a_key_is_cut_off(monkeypatch, model_at, value):
     monkeypatch.setenv("ANTHROPIC_API_KEY", value)
@@ -38,6 +40,7 @@ def test_a_key_that_cannot_be_one_is_flagged_without_showing_it(monkeypatch, val
     assert value not in str(caught.value)
 
 
+@pytest.mark.slow
 async def test_a_key_that_is_set_later_counts_at_once(monkeypatch, model_at):
     with MessagesServer(["one", "two"]) as server:
         model = model_at(server.url, api_key=None)
@@ -55,6 +58,7 @@ def test_the_order_is_given_then_key_then_token(monkeypatch):
     assert find_key("given") == Key("given")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("auth", "bearer", "other"), [("bearer", True, False), ("both", True, True), ("auto", True, True)]
 )

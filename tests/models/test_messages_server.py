@@ -116,6 +116,7 @@ def test_thinking_must_come_back_byte_for_byte_in_its_own_conversation():
             memory.check(bad)
 
 
+@pytest.mark.slow
 async def test_a_refused_request_takes_no_reply_and_is_listed(model_at):
     with MessagesServer(["kept"]) as server:
         model = model_at(server.url)
@@ -126,6 +127,7 @@ async def test_a_refused_request_takes_no_reply_and_is_listed(model_at):
         assert (await reply_of(model)).content[0]["text"] == "kept"
 
 
+@pytest.mark.slow
 async def test_a_request_waits_for_a_reply_that_is_pushed(model_at):
     with MessagesServer() as server:
 
@@ -140,6 +142,7 @@ async def test_a_request_waits_for_a_reply_that_is_pushed(model_at):
     assert reply.content[0]["input"] == {"said": "Hello"}
 
 
+@pytest.mark.slow
 async def test_a_script_that_has_run_out_is_told_after_its_patience(model_at):
     with MessagesServer(patience=0.05) as server, pytest.raises(Transient, match="no more replies"):
         await reply_of(model_at(server.url))

@@ -20,6 +20,7 @@ def decode(*chunks: bytes) -> list[SseEvent]:
     return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.close()
 
 
+@pytest.mark.slow
 @given(events, line_ends, st.lists(st.integers(min_value=0, max_value=400)))
 def test_events_are_the_same_whatever_way_the_bytes_are_cut(sent, end, cuts):
     text = "".join(f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n" for name, data in sent)

@@ -17,6 +17,7 @@ PEM = (
 )
 
 
+@pytest.mark.slow
 @given(planted())
 def test_a_planted_secret_is_masked_and_comes_back_exactly(case: tuple[str, str]) -> None:
     text, secret = case
@@ -40,6 +41,7 @@ def test_what_is_masked_already_stays_as_it_is(case: tuple[str, str]) -> None:
     assert vault().mask(masked) == masked, "also in a kernel that knows none of it"
 
 
+@pytest.mark.slow
 @given(KEYS, st.sampled_from(AROUND), st.integers(10, 60))
 def test_of_a_key_that_was_met_once_no_piece_goes_out(key: str, around: str, cut: int) -> None:
     """Tools cut long lines: the rest of a key has no shape any more."""

@@ -66,6 +66,7 @@ def test_each_part_but_the_first_sentence_begins_with_a_heading() -> None:
     assert all(text.startswith("# ") for name, text in texts.items() if name != "identity")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "said"),
     [

@@ -71,6 +71,7 @@ NEXT: dict[str, str] = {
 """Lines that the next issue builds; README says so (`test_3_and_7_background_agents_and_agent_teams_are_next_and_named_so`)."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LINES)
 def test_the_test_of_a_line_is_there(line: str) -> None:
     module, _, name = LINES[line].partition(":")

@@ -19,6 +19,7 @@ def endless() -> ScriptedModel:
     return ScriptedModel([[call("glob", pattern=f"*.{n}")] for n in range(120)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preset", "least", "most"), [("lookup", 5, 5), ("research", 20, 30), ("autonomous", 50, 50)],
     ids=["simple retrieval 5", "research or multi-step coding 20-30", "extended autonomous workflows 50"],

@@ -40,6 +40,7 @@ async def test_no_planner_executor_split_and_no_graph_one_request_a_turn_all_of_
         assert len(later["messages"]) == len(earlier["messages"]) + 2
 
 
+@pytest.mark.slow
 def test_no_retrieval_pipeline_nothing_embeds_or_indexes():
     words = ("embedding", "vector_store", "vectorstore", "faiss", "chromadb", "networkx", "langgraph", "langchain")
     files = [*(ROOT / "nbagent").rglob("*.py"), ROOT / "pyproject.toml"]

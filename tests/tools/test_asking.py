@@ -77,6 +77,7 @@ async def test_where_nobody_answers_the_model_is_told_to_decide_and_say_so(perso
     assert len(person.asked) == person.present
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("questions", "why"),
     [

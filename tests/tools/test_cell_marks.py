@@ -176,6 +176,7 @@ def test_an_error_of_old_outputs_is_no_error_of_the_cell():
     assert error_of(Cell("a", "code", "x", 0, outputs=marks.as_stale((ERROR,)))) == ""
 
 
+@pytest.mark.slow
 @settings(max_examples=60 * settings.default.max_examples // 100)
 @given(st.lists(st.sampled_from(["edit", "edit and run", "run", "person runs", "person edits", "read"]), max_size=14))
 async def test_old_outputs_are_called_old_and_new_ones_never(steps):

@@ -261,6 +261,7 @@ def test_effects_are_told_in_plain_words_the_worst_first() -> None:
     assert in_words(()) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_looking_warns_of_nothing_and_is_quick_on_a_long_cell() -> None:
     code = "\n".join(f"x{n} = df['c{n}'].map(lambda v: v + {n})  # '\\d'" for n in range(1000)) + "\n'\\d'; !ls"

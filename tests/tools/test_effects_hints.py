@@ -31,6 +31,7 @@ def test_there_are_sixty_snippets_and_more_of_which_a_third_was_held_out():
     assert sum(snippet.risky for snippet in snippets()) >= 30
 
 
+@pytest.mark.slow
 def test_precision_and_recall_stay_what_they_are(namespace):
     first = [snippet for snippet in snippets() if snippet.kept in {"tune", "held"}]
     labels, risk = score_of_labels(first, namespace), score_of_risk(first, namespace)

@@ -126,6 +126,7 @@ def test_a_stand_in_for_a_lazy_library_is_not_touched():
     assert fingerprint("ddf", value).weak == TYPE_ONLY
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_for_it():
     code = (
         "import sys\nfrom nbagent.tools.fingerprints import fingerprint\nfor v in ([1], {'a': {2}}, print, int, sys):\n"
@@ -149,6 +150,7 @@ def frame(rows: int = 1_000) -> pd.DataFrame:
     })  # fmt: skip
 
 
+@pytest.mark.slow
 def test_any_one_value_of_a_frame_counts():
     then = frame()
     assert changed(then, frame()) == ""
@@ -158,6 +160,7 @@ def test_any_one_value_of_a_frame_counts():
         assert changed(then, now) == "df changed: other values than then", label
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [

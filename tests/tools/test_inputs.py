@@ -169,6 +169,7 @@ async def test_a_function_brings_the_variables_that_it_uses(here):
     assert await differences(inputs.to_json(), space, here) == ["RATE changed: 2 then, 3 now"]
 
 
+@pytest.mark.slow
 def test_two_thousand_variables_cost_nothing_unless_they_are_read(here):
     space = Space(**{f"v{n}": list(range(1_000)) for n in range(2_000)})
     inputs = take(space, here)

@@ -51,6 +51,7 @@ async def test_of_several_runs_each_file_is_hashed_once_and_not_on_the_loops_thr
     assert threading.get_ident() not in {thread for _, thread in opened}
 
 
+@pytest.mark.slow
 async def test_the_loop_goes_on_while_files_are_hashed(tmp_path):
     written(tmp_path, {"a.csv": b"1" * 30_000_000})
     kept = taken(tmp_path, {})
@@ -68,6 +69,7 @@ async def test_the_loop_goes_on_while_files_are_hashed(tmp_path):
     assert turned > 1
 
 
+@pytest.mark.slow
 async def test_memory_holds_a_piece_of_a_file_never_the_file(tmp_path):
     written(tmp_path, dict.fromkeys(NAMES, b"1" * 12_000_000))
     kept = taken(tmp_path, {})

@@ -214,6 +214,7 @@ async def test_previews_and_titles_say_what_will_happen(desk):
 # ── any order of things ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @settings(max_examples=40 * settings.default.max_examples // 100)
 @given(st.lists(st.sampled_from(["", "intro", "load", "end"]), max_size=12))
 async def test_added_cells_stand_in_the_order_in_which_they_were_added(anchors):
@@ -241,6 +242,7 @@ async def test_added_cells_stand_in_the_order_in_which_they_were_added(anchors):
     assert len(every) == len(set(every))
 
 
+@pytest.mark.slow
 @settings(max_examples=40 * settings.default.max_examples // 100)
 @given(st.lists(st.sampled_from(["read", "person", "agent", "run"]), max_size=12))
 async def test_the_agent_never_overwrites_or_runs_what_it_has_not_seen(steps):

@@ -204,6 +204,7 @@ async def test_a_cancelled_call_does_not_wait_for_a_page_that_says_nothing():
     assert task.cancelled()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["%%agent\ngo on", "\n# again\n  %%agent -m x\ngo", "%agent status"])
 async def test_an_agent_cell_is_never_run_by_the_agent(desk, source):
     with pytest.raises(ToolError, match="agent"):

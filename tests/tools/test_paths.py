@@ -122,6 +122,7 @@ GUARDED = [
 SECRET = [".env", ".env.local", "sub/.ENV", ".npmrc", "id_rsa", "server.pem", "a.key", ".ssh/config", ".netrc"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", GUARDED + SECRET)
 async def test_what_can_run_something_or_holds_keys_is_protected_from_writes(call, path):
     assert call.kind("write_file", path=path, content="x") is Kind.PROTECTED
@@ -129,6 +130,7 @@ async def test_what_can_run_something_or_holds_keys_is_protected_from_writes(cal
     assert call.kind("read_file", path=path) is (Kind.PROTECTED if path in SECRET else Kind.READ)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", ["a.txt", "git/config", "environment.yml", ".gitignore", "sub/keys.py", "my.env.txt", "my_pyproject.toml",
     "Makefile", "conftest.py", "jupyter_notes.py", "customize.py", "model.pt"],
@@ -263,6 +265,7 @@ async def test_no_spelling_of_a_path_reads_or_writes_outside_without_a_decision(
     assert [p.name for p in (root.parent / "work2").iterdir()] == ["secret.txt"]
 
 
+@pytest.mark.slow
 def test_making_the_tools_and_asking_the_policy_does_not_import_the_sdk(root):
     code = f"""
 import sys

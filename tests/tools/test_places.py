@@ -30,6 +30,7 @@ async def add(desk, source, **where):
 INVENTED = ["import pandas", "3", "In[9]", "0", "MINE", "load ", "", "x" * 300, "intro\nload"]
 
 
+@pytest.mark.slow
 @settings(max_examples=60 * settings.default.max_examples // 100)
 @given(
     st.sampled_from(["read_cell", "edit_cell", "delete_cell", "run_cell", "move_cell", "after", "before"]),
@@ -189,6 +190,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80 * settings.default.max_examples // 100)
 @given(st.lists(STEPS, max_size=14))
 async def test_no_cell_is_lost_or_lands_where_nobody_asked_whatever_the_person_does_meanwhile(steps):

@@ -26,6 +26,7 @@ def said(result):
     return plain_text(list(result.content))
 
 
+@pytest.mark.slow
 async def test_all_code_cells_run_in_order_and_never_an_agents(desk):
     await desk.call("read_notebook")
     result = await desk.call("run_all")

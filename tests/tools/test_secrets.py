@@ -182,6 +182,7 @@ def test_two_thousand_variables_are_listed_in_little_time() -> None:
     assert best < 0.1  # 20 ms on an idle machine
 
 
+@pytest.mark.slow
 def test_masking_long_texts_takes_little_time() -> None:
     text = "task-sk- eyJ xox AKIA -----BEGIN http://a@b " * 50_000
     assert min(_timed(lambda: mask(text)) for _ in range(2)) < 2

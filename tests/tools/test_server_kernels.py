@@ -64,6 +64,7 @@ def test_a_kernel_names_its_notebook(locked, kernel, tmp_path):
     assert locked("other.ipynb") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("session", "known"),
     [

@@ -88,6 +88,7 @@ async def test_cancelling_leaves_no_child_and_no_grandchild(call, ready):
     assert threading.active_count() <= before + 1  # one of the test's own pool
 
 
+@pytest.mark.slow
 async def test_what_a_command_leaves_in_the_background_is_stopped_and_told(call, tmp_path):
     said = await call.text("shell", command="sleep 1000 & echo $! > pid; echo done")
     assert "background were stopped" in said
@@ -110,6 +111,7 @@ async def test_a_child_that_closed_its_output_is_stopped_too(call, tmp_path):
     assert not alive(int((tmp_path / "pid").read_text()))
 
 
+@pytest.mark.slow
 async def test_huge_output_is_kept_head_and_tail_in_bounded_memory(tmp_path):
     code = "import sys\nfor n in range(200000): sys.stdout.write(f'line {n:06d} ' + 'x' * 90 + chr(10))"
     done = await run_command([sys.executable, "-c", code], cwd=tmp_path, env=os.environ, timeout=60, limit=100_000)

@@ -61,6 +61,7 @@ async def test_rules_and_the_mode_speak_first(tmp_path):
     assert (denied.asked, allowed.asked) == ([], [])
 
 
+@pytest.mark.slow
 async def test_a_command_that_fails_or_takes_too_long_is_no_output(tmp_path):
     desk = Desk(tmp_path, seconds=0.2)
     with pytest.raises(ToolError, match="exit code 3\nwhy"):

@@ -167,6 +167,7 @@ async def test_files_outside_the_folder_are_named_as_not_compared_but_not_those_
     assert made.unseen == set(), "what the run made itself is no input"
 
 
+@pytest.mark.slow
 def test_more_files_than_are_compared_are_named(tmp_path):
     for number in range(501):
         (tmp_path / f"{number}.txt").write_text("1")

@@ -219,6 +219,7 @@ async def test_recursive_and_deep_containers_end(make: Any) -> None:
     assert len(await look("value", value=value)) < 1000
 
 
+@pytest.mark.slow
 def test_thousands_of_variables_and_huge_ones_are_listed_in_little_time() -> None:
     big = {
         "frame": pd.DataFrame(np.zeros((1_000_000, 8))),
@@ -347,6 +348,7 @@ async def test_a_figure_is_described_by_its_axes() -> None:
     assert "1 lines" in text
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.integers() | st.text() | st.binary() | st.floats(),

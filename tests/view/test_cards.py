@@ -110,6 +110,7 @@ async def test_the_ticks_that_the_page_read_at_the_click_count(asked):
     assert [answer[2].approved for answer in asked.answers] == [True, False, False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", [[True], "yes", [1, 1, 1, 1], [None] * 4, None])
 async def test_ticks_that_no_page_can_have_read_approve_nothing_that_is_not_ticked(asked, read):
     for tick in ticks(asked):

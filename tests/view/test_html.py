@@ -118,6 +118,7 @@ def events_full_of(payload: str) -> list[ev.Event]:
                                  usage=Usage(1))]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_no_payload_becomes_anything_but_text(payload):
     view = fold_all(events_full_of(payload))
@@ -213,6 +214,7 @@ CODE = st.lists(st.one_of(st.sampled_from(["def f(x):\n", "    return ", "'a'", 
                 "\t", "\u202e", "\u200b", "é", "x" * 9, "\n\n"]), st.characters(exclude_characters="⟨")), max_size=15).map("".join)  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["python", "markdown", "bash", "sql", "json", "none"])
 @given(code=CODE)
 @settings(deadline=None, max_examples=80 * settings.default.max_examples // 100)
@@ -233,6 +235,7 @@ def diff_rows(markup: str) -> list[tuple[str, str, str]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["python", "markdown", ""])
 @given(old=CODE, new=CODE)
 @settings(deadline=None, max_examples=100 * settings.default.max_examples // 100)
@@ -310,6 +313,7 @@ PIECES = st.sampled_from(["a", "b ", "\n", "\n\n", "- ", "1. ", "2) ", "# ", "> 
           "\r", "* ", "+ ", "\\", "&amp;", "  \n"])  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(PIECES, max_size=8).map("".join), max_size=10))
 @settings(deadline=None, max_examples=300 * settings.default.max_examples // 100)
 def test_streamed_markdown_ends_as_the_whole_text_would(parts):
