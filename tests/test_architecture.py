@@ -195,6 +195,7 @@ def _module(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@pytest.mark.slow
 def test_importing_every_module_has_no_effect_and_loads_nothing_heavy() -> None:
     modules = [_module(path) for path in files() if path.name != "__main__.py"]
     assert _import_in_fresh_interpreter(modules, HEAVY) == {"heavy": [], "threads": [], "env": [], "changed": []}
@@ -331,6 +332,7 @@ def _is_sleep(call: ast.Call) -> bool:
     return not gives_way
 
 
+@pytest.mark.slow
 def test_no_test_sleeps() -> None:
     """Code of cells that a test runs in a kernel is text and may sleep: it is what is interrupted."""
     found = [
@@ -342,6 +344,7 @@ def test_no_test_sleeps() -> None:
     assert not found, listed(found)
 
 
+@pytest.mark.slow
 def test_no_test_patches_our_own_code() -> None:
     found: list[str] = []
     for path in files(TESTS):
@@ -361,6 +364,7 @@ def test_no_test_patches_our_own_code() -> None:
     assert not found, listed(found)
 
 
+@pytest.mark.slow
 def test_no_test_skips() -> None:
     found = [
         f"{short(path)}:{node.lineno} {ast.unparse(node)}"
@@ -385,6 +389,7 @@ def bound_at_the_top(node: ast.stmt) -> Iterator[str]:
         yield from (n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
+@pytest.mark.slow
 def test_no_name_of_a_module_is_bound_twice() -> None:
     """The second would stand for the first everywhere, in what was written for the first too."""
     found = [

@@ -100,6 +100,7 @@ async def test_explore_answers_in_its_cell_and_the_conversation_hears_of_it_with
     assert extension.errands == []
 
 
+@pytest.mark.slow
 async def test_explore_changes_nothing_in_any_mode(extension, monkeypatch):
     monkeypatch.setenv("NBAGENT_MODE", "bypass")
     await explore(extension, f"{SCRIPTS}:changes clean up")

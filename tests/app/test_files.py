@@ -149,6 +149,7 @@ async def test_a_dry_run_shows_the_very_request_that_the_cell_then_sends(folder,
     await shown_and_sent("--fork --tools list_variables,read_file", "messages before this run: 4", "tools: 2")
 
 
+@pytest.mark.slow
 async def test_instructions_with_a_secret_in_them_are_told_once(folder):
     folder.write("CLAUDE.md", "Use metres. password = 'hunter2-of-the-lake'")
     told = await folder.run("hello")
@@ -156,6 +157,7 @@ async def test_instructions_with_a_secret_in_them_are_told_once(folder):
     assert "Use metres." not in await folder.run("and now?")
 
 
+@pytest.mark.slow
 async def test_a_skill_that_a_subagent_loaded_is_not_told_to_its_parent_later(folder):
     folder.write(".claude/skills/deep/SKILL.md", "---\ndescription: x\n---\nLook very deep.")
     said = await folder.run("look", "delegates_a_skill")
@@ -238,6 +240,7 @@ async def test_the_hooks_of_a_skill_count_from_its_call_to_the_end_of_the_sessio
     assert len(log.read_text().split()) == 3
 
 
+@pytest.mark.slow
 async def test_hooks_hear_of_a_skills_command_without_the_secret_in_it(folder):
     heard: list[dict] = []
     folder.extension.hooks.register(hook_of(heard.append, "PreToolUse"))
@@ -252,6 +255,7 @@ async def test_hooks_hear_of_a_skills_command_without_the_secret_in_it(folder):
     assert "hunter2-of-the-lake" in (folder.path / "made.txt").read_text()
 
 
+@pytest.mark.slow
 async def test_a_hook_of_a_skill_that_a_subagent_loaded_opens_nothing_for_its_parent(folder, monkeypatch):
     monkeypatch.setenv("NBAGENT_MODE", "default")
     yes = """{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}}"""

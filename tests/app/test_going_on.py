@@ -179,6 +179,7 @@ async def test_the_button_runs_its_cell_and_goes_on_there(extension):
     assert "look at all" not in str(extension.last.session.transcript[-2])
 
 
+@pytest.mark.slow
 async def test_a_run_goes_on_in_its_own_conversation_though_its_cell_says_to_begin_one(extension):
     """Continue in a cell with --new, and in one with --fork."""
     extension.file = None
@@ -204,6 +205,7 @@ async def test_a_run_goes_on_in_its_own_conversation_though_its_cell_says_to_beg
     assert len(extension.conversations[extension.seat].session.transcript) == own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whence", ["--new", "--fork", "--session {}"])
 @pytest.mark.parametrize("by", ["the button", "the command"])
 async def test_a_run_goes_on_in_its_own_session_wherever_that_came_from(extension, whence, by):

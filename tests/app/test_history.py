@@ -94,6 +94,7 @@ def test_a_line_that_is_too_long_is_passed_over_without_being_read_whole(folder)
     assert [event.type for event in events_of(first)] == ["run_started", "run_ended"]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.binary(max_size=60), max_size=6))
 def test_no_bytes_in_a_session_make_it_fail(tmp_path_factory, lines):

@@ -58,6 +58,7 @@ async def test_options_of_the_command_itself_stay_its_own(extension):
     assert (spec.scope, spec.config["args"]) == ("user", ["-e", "--scope", "project"])
 
 
+@pytest.mark.slow
 async def test_an_address_is_a_server_on_the_network(extension):
     said = await command(
         extension, 'add net --transport sse --header "Authorization: Bearer ${TOKEN:-none}" http://127.0.0.1:9/sse'

@@ -45,6 +45,7 @@ def test_a_wrong_option_is_one_line_with_the_nearest_spelling(line, said):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @given(
     body=st.text(),
     line=st.text(

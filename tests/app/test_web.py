@@ -85,6 +85,7 @@ async def run_with(server: MessagesServer, *replies: Any, tools: tuple[dict[str,
 TOOL = {"type": "web_search_20250305", "name": "web_search", "max_uses": 2}
 
 
+@pytest.mark.slow
 async def test_a_search_is_shown_as_a_call_with_links_counted_and_its_citations_stand_in_one_text(server):
     events = await run_with(server, Reply([*searched(), *CITED], usage=SERVED), tools=(TOOL,))
     (started,) = [e for e in events if isinstance(e, CallStarted)]
@@ -155,6 +156,7 @@ def test_rules_in_claudes_words_answer_for_the_web():
 NAMES = st.lists(st.sampled_from(["a.org", "b.org", "x.a.org", "y.x.a.org"]), max_size=3)
 
 
+@pytest.mark.slow
 @given(NAMES, NAMES, NAMES)
 def test_no_domain_is_sent_that_a_rule_or_the_settings_keep_shut(only, never, wanted):
     sent = domains(only, never, wanted)

@@ -52,6 +52,7 @@ PIECES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(PIECES, st.sampled_from(["patch", "resend"])), max_size=40))
 def test_patches_give_the_page_what_the_kernel_has(steps):
     mirror, page = Mirror(), document("x", current=None)
@@ -70,6 +71,7 @@ def test_patches_give_the_page_what_the_kernel_has(steps):
     assert [dict(o) for o in page.cells[0].outputs] == list(mirror.outputs)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(alphabet="ab\n\r\x08", max_size=6), max_size=20))
 def test_a_stream_in_pieces_is_folded_as_if_it_came_at_once(pieces):
     whole, parts = Mirror(), Mirror()

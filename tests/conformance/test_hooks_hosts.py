@@ -44,6 +44,7 @@ def _double(says: Sequence[Verdict | None]) -> NoHooks:
     return NoHooks({event: fold(said)} if said else {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [_table, _within, _double])
 @pytest.mark.parametrize("promise", PROMISES)
 async def test_keeps_the_promise(promise: Callable, make: Callable) -> None:

@@ -35,6 +35,7 @@ async def test_proposals_keep_the_promises_of_a_host_that_can_only_propose(promi
     await promise(NotebookHost(ProposalNotebook(shell), nobody_edits, PROPOSES))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", promises(), ids=promise_name)
 async def test_a_recorded_notebook_keeps_the_promises_of_the_one_that_it_records(promise: Promise) -> None:
     memory = MemoryNotebook([dict(FIRST)])

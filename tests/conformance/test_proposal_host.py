@@ -144,6 +144,7 @@ def test_a_cell_magic_is_not_joined_since_it_must_be_the_first_line():
     assert next_input([code, timed]) == "y = 1"
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(alphabet="ab=1 \n", min_size=1, max_size=20), min_size=2, max_size=5))
 def test_every_code_that_is_proposed_stands_in_the_next_input_in_order(sources):
     text = next_input([Proposal(f"proposed-{n}", "code", source) for n, source in enumerate(sources)])

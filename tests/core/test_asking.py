@@ -64,6 +64,7 @@ def groups(ran) -> list[tuple[str, int]]:
     return [(e.approval["group"], e.approval["of"]) for e in ran.of(ApprovalAsked)]
 
 
+@pytest.mark.slow
 async def test_changes_that_stand_side_by_side_are_asked_in_one_card_and_run_in_order():
     person = Person(True, True, True)
     ran = await play([put("a"), put("b"), call("runs", text="1")], "Done.", person=person, rig=Notes())

@@ -16,6 +16,7 @@ TEXTS = st.lists(st.sampled_from(["a", "b = 1", "", "  c(d, e)", "x" * 40, "\tæ—
 )
 
 
+@pytest.mark.slow
 @given(TEXTS, TEXTS)
 @settings(deadline=None)
 def test_the_rows_are_both_texts(old, new):
@@ -39,6 +40,7 @@ def test_what_is_not_marked_of_a_changed_line_is_the_same_on_both_sides(old, new
         assert "".join(stayed(changed[0]).split()) == "".join(stayed(changed[1]).split())
 
 
+@pytest.mark.slow
 @given(TEXTS, TEXTS, st.integers(0, 4))
 @settings(deadline=None)
 def test_the_stretches_are_all_rows_and_every_change_is_seen_with_its_surroundings(old, new, context):

@@ -25,6 +25,7 @@ VERDICTS = st.builds(
 RANK = {"": 0, "allow": 1, "ask": 2, "deny": 3}
 
 
+@pytest.mark.slow
 @given(st.lists(VERDICTS, max_size=5))
 def test_deny_wins_over_ask_and_ask_over_allow_whatever_the_order(verdicts):
     strongest = max((v.decision for v in verdicts), key=RANK.__getitem__, default="")
@@ -34,12 +35,14 @@ def test_deny_wins_over_ask_and_ask_over_allow_whatever_the_order(verdicts):
         assert sorted(said.reasons) == sorted(r for v in verdicts if v.decision == strongest for r in v.reasons)
 
 
+@pytest.mark.slow
 @given(VERDICTS, VERDICTS, VERDICTS)
 def test_verdicts_fold_in_any_grouping_to_the_same_and_the_empty_one_changes_nothing(one, two, three):
     assert both(both(one, two), three) == both(one, both(two, three))
     assert both(Verdict(), one) == one == both(one, Verdict())
 
 
+@pytest.mark.slow
 @given(st.lists(VERDICTS, max_size=5))
 def test_what_is_said_to_the_model_and_the_person_is_all_kept_and_one_block_is_enough(verdicts):
     said = fold(verdicts)
@@ -55,6 +58,7 @@ DECISIONS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(DECISIONS, VERDICTS, VERDICTS, st.sampled_from(list(Mode)))
 def test_the_order_is_hooks_then_deny_then_ask_then_mode_then_allow_then_the_person(decision, said, answered, mode):
     """Permission evaluation order 1–6: a hook's deny is final, its allow skips no deny rule and no ask rule."""

@@ -49,6 +49,7 @@ specs = st.builds(
 verdicts = st.builds(Verdict, decision=st.sampled_from(["", "allow", "ask", "deny"]), reasons=st.just(("h",)))
 
 
+@pytest.mark.slow
 @FEWER
 @given(gates, st.lists(specs, min_size=1, max_size=3), tools, inputs, verdicts, verdicts)
 async def test_no_kind_of_subagent_may_do_what_its_parent_may_not(gate, chain, tool, what, said, answered):
@@ -61,6 +62,7 @@ async def test_no_kind_of_subagent_may_do_what_its_parent_may_not(gate, chain, t
         parent = child
 
 
+@pytest.mark.slow
 @FEWER
 @given(gates, specs, tools, inputs, verdicts, verdicts)
 async def test_a_kind_that_only_looks_does_nothing_else_whatever_hooks_say(gate, spec, tool, what, said, answered):
@@ -69,6 +71,7 @@ async def test_a_kind_that_only_looks_does_nothing_else_whatever_hooks_say(gate,
     assert decision.action == "deny" or decision.kind is Kind.READ
 
 
+@pytest.mark.slow
 @FEWER
 @given(specs, tools, inputs, st.lists(rules, max_size=4), verdicts, verdicts)
 async def test_a_kind_in_plan_mode_is_held_to_it_whatever_rules_and_hooks_say(

@@ -39,6 +39,7 @@ def test_every_kind_stands_in_the_table_with_every_mode():
     assert all(str(kind) in table_text() for kind in Kind)
 
 
+@pytest.mark.slow
 @given(
     rules=st.lists(
         st.tuples(
@@ -105,6 +106,7 @@ def test_code_that_ends_the_kernel_is_asked_about_whatever_the_rules():
     assert decide(Policy(Mode.BYPASS, (Rule.parse("allow", "act(exit())"),)), made, "exit()") == "ask"
 
 
+@pytest.mark.slow
 @given(subject=st.text(max_size=300))
 def test_every_offered_rule_allows_the_call_it_was_offered_for(subject):
     for exact in (True, False):

@@ -120,6 +120,7 @@ async def test_a_conversation_that_is_too_long_to_be_summed_up_is_summed_up_from
     assert len(only["content"][0]["text"]) < 62_000
 
 
+@pytest.mark.slow
 async def test_where_no_summary_can_be_had_a_full_conversation_ends_in_one_sentence_and_stays_valid():
     ran = await go([call("look", what="a")], FULL, Rejected("no"), kept=Kept(window=None))
     assert ran.end.reason == Reason.CONTEXT_FULL

@@ -322,6 +322,7 @@ def test_what_a_run_left_can_be_freed_and_only_what_it_replaced_is_kept() -> Non
     assert names.held() > 0
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3)),
     st.dictionaries(st.sampled_from("abcd"), st.integers(0, 3)),

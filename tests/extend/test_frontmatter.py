@@ -152,6 +152,7 @@ def test_any_text_gives_fields_or_a_sentence(text):
             read.text(name), read.flag(name), read.number(name), read.names(name), read.table(name), read.patterns(name)
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.sampled_from(["name", "tools", "x-y"]),

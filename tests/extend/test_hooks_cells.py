@@ -12,6 +12,7 @@ from tests.conformance.notebook_kit import NotebookHost, promise_name, promises
 from tests.tools.desk import raw
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", promises(), ids=promise_name)
 async def test_a_watched_notebook_keeps_the_promises_of_the_one_that_it_watches(promise):
     memory = MemoryNotebook([raw("first", "# first", number=1)])

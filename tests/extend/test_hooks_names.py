@@ -186,6 +186,7 @@ def test_the_documentation_has_every_row_and_every_event():
 # ── if ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "command", "runs"),
     [

@@ -30,6 +30,7 @@ EXIT_2 = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", list(HookEvent))
 def test_exit_code_2_does_what_the_table_says_with_stderr_as_the_reason(event):
     verdict = of_command(event, 2, "", "no, because\n", "guard")
@@ -191,6 +192,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON, st.sampled_from([0, 1, 2]), st.sampled_from(list(HookEvent)))
 def test_any_json_is_a_verdict_or_a_failure_and_only_a_well_formed_yes_allows(data, code, event):
     try:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from nbagent.extend.imports import imports, without_comments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -95,6 +95,7 @@ def test_a_script_of_the_project_counts_with_the_command_that_names_it(rig, comm
     assert after.digest != before.digest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "file"),
     [

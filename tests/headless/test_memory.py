@@ -42,6 +42,7 @@ def host(notebook):
     return NotebookHost(notebook, user_edit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", promises(), ids=promise_name)
 async def test_keeps_the_promise(promise, host, notebook):
     await promise(host)
@@ -123,6 +124,7 @@ async def test_a_cell_is_marked_while_it_runs(notebook):
     assert notebook.running == set()
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(alphabet="ab\n", max_size=4), max_size=12))
 async def test_a_stream_is_the_same_however_it_was_cut(pieces):
     notebook = MemoryNotebook([first_cell()])
@@ -133,6 +135,7 @@ async def test_a_stream_is_the_same_however_it_was_cut(pieces):
     assert "".join(text(output["text"]) for output in outputs) == "".join(pieces)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

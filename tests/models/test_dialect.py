@@ -24,6 +24,7 @@ message = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(message, max_size=12))
 def test_markers_never_change_the_transcript_and_are_at_most_four(messages):
     before = copy.deepcopy(messages)

@@ -63,6 +63,7 @@ def test_what_the_api_takes_is_taken(good):
     check(good)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bad", "said"),
     [

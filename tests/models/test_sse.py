@@ -35,6 +35,7 @@ def test_any_bytes_give_the_same_events_in_one_piece_and_in_two(raw, cut):
     assert decode(raw) == decode(raw[:cut], raw[cut:])
 
 
+@pytest.mark.slow
 @given(events, st.lists(noise, max_size=6))
 def test_comments_and_unknown_fields_change_no_event(sent, extra):
     plain = [f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in sent]

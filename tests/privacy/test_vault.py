@@ -33,6 +33,7 @@ def test_any_text_comes_back_as_it_was(text: str) -> None:
     assert box.reveal(box.mask(text)) == text
 
 
+@pytest.mark.slow
 @given(planted())
 def test_what_is_masked_already_stays_as_it_is(case: tuple[str, str]) -> None:
     box = vault()

@@ -40,16 +40,19 @@ def decided(root, command, text=RULES, mode=Mode.DEFAULT):
     return decision_of(mode, rules(text), the_tool(root), {"command": command, "timeout": 5.0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", lines(ALLOW))
 def test_every_part_is_allowed_so_the_line_is(root, command):
     assert decided(root, command).action == "allow"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", lines(ASK))
 def test_a_part_that_no_rule_vouches_for_is_asked_about(root, command):
     assert decided(root, command).action == "ask"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", lines(DENY))
 def test_a_part_that_a_rule_denies_denies_the_line_even_in_bypass(root, command):
     assert decided(root, command).action == decided(root, command, mode=Mode.BYPASS).action == "deny"

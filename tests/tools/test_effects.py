@@ -217,11 +217,13 @@ ORDINARY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "labels"), RISKY)
 def test_what_code_might_do_is_seen(code: str, labels: set[str]) -> None:
     assert effects(code) == labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ORDINARY)
 def test_ordinary_code_raises_no_question(code: str) -> None:
     assert effects(code) == frozenset()
@@ -277,6 +279,7 @@ def test_strange_code_is_looked_at_without_failing(code: str) -> None:
     effects(code)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(["!", "%", "x", "=", "\n", " ", "\\", "(", "os.system", "'", '"""', "%%", "?", "pip"])))
 def test_any_text_is_looked_at_without_failing_and_ends_are_among_the_effects(pieces: list[str]) -> None:
     code = "".join(pieces)

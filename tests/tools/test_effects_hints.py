@@ -39,6 +39,7 @@ def test_precision_and_recall_stay_what_they_are(namespace):
     assert (risk.precision, risk.recall) == (1.0, 1.0)
 
 
+@pytest.mark.slow
 def test_precision_and_recall_of_what_came_later_stay_too(namespace):
     later = [snippet for snippet in snippets() if snippet.kept in {"later", "last"}]
     labels, risk = score_of_labels(later, namespace), score_of_risk(later, namespace)
@@ -55,6 +56,7 @@ def test_new_names_are_no_news():
     assert hints("df = 1", {"df": 0}) == ("rebinds `df`",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     ["x, (y, *z) = 1, (2, 3)", "for x in []: pass", "with f() as x: pass", "(x := 1)", "import os as x", "from os import path as x",
@@ -80,6 +82,7 @@ def test_the_same_import_again_is_no_news():
     assert hints("import numpy as pd", {"pd": pd}) == ("rebinds `pd`",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     ["df['a'] = 1", "df.loc[0, 'a'] = 1", "df.drop('a', inplace=True)", "df.columns = []", "del df['a']", "df.insert(0, 'b', 1)",
@@ -168,6 +171,7 @@ PIECES = ["x", "df", "=", "+=", "(", ")", "[", "]", "{", "}", ":", "\n", "    ",
           "try:\n pass\nexcept E as df", "yield", "await ", "*", "**", "match x:\n case df", "exec('df=1')", "globals()", ".a", ",", "\0", "\\"]  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
 def test_any_text_is_looked_at_without_failing(code):
     said = hints(code, {"df": [], "x": 1})
@@ -199,6 +203,7 @@ STATEMENTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(STATEMENTS, max_size=6))
 def test_any_program_is_looked_at_without_failing(lines):
     code = "\n".join(lines)
@@ -291,6 +296,7 @@ def test_names_and_files_are_shown_on_one_line_and_short():
 STRICT = {"allow": 0, "ask": 1, "deny": 2}
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([*PIECES, "os.system('x')", "exit()", "\n"]), max_size=12).map("".join))
 def test_the_look_never_makes_a_question_milder(code):
     for otherwise in (Kind.SCRATCH, Kind.RUN_CELL):

@@ -56,6 +56,7 @@ def hostile(base: type, *, module: str = MAIN, **more: object) -> type:
     return type("Hostile", (base,), {**methods, "shape": property(_touch), "__module__": module, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [object, list, dict, set, tuple, frozenset, str, int, float, bytes, collections.deque])
 @pytest.mark.parametrize("module", [MAIN, "somewhere.else"])
 def test_no_method_of_an_object_is_called(base, module):
@@ -353,12 +354,14 @@ def form(value: object) -> object:
             return (type(value).__name__, repr(value))
 
 
+@pytest.mark.slow
 @given(PLAIN, PLAIN)
 def test_two_plain_values_have_one_fingerprint_exactly_if_they_are_the_same(a, b):
     assert same(a, pickle.loads(pickle.dumps(a)))
     assert same(a, b) == (form(a) == form(b))
 
 
+@pytest.mark.slow
 @given(PLAIN)
 def test_a_fingerprint_comes_back_from_json(value):
     found = fingerprint("x", value)

@@ -24,6 +24,7 @@ from tests.tools.calling import Calling
 # ── names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "names"),
     [
@@ -314,6 +315,7 @@ def test_a_variable_that_names_a_file_brings_it(here):
         assert list(inputs.files) == ["t.parquet"]
 
 
+@pytest.mark.slow
 async def test_the_file_tools_bring_their_files(here):
     for name in ("a.txt", "b.txt", "c.txt"):
         (here / name).write_text("needle in " + name)

@@ -105,6 +105,7 @@ async def test_a_cell_that_uses_what_no_cell_above_it_makes_is_named(desk):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60 * settings.default.max_examples // 100)
 @given(st.lists(st.tuples(st.sampled_from(["add", "edit", "run", "delete"]), st.sampled_from("abc")), max_size=12))
 def test_each_cell_is_in_one_place_and_that_place_is_true(steps):
@@ -149,6 +150,7 @@ def missing(*sources):
     return {cell_id: set(names) for cell_id, names in unmade(cells, [cell.id for cell in cells]).items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sources",
     [
@@ -188,6 +190,7 @@ def test_a_name_from_a_deleted_cell_or_from_below_is_found(sources, names):
     assert missing(*sources) == names
 
 
+@pytest.mark.slow
 @settings(max_examples=100 * settings.default.max_examples // 100)
 @given(st.text(max_size=60))
 def test_any_text_is_taken(text):

@@ -238,6 +238,7 @@ def test_a_fence_in_markdown_stays():
     assert clean_source("```\nx\n```", "markdown") == ("```\nx\n```", "")
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_a_cleaned_source_can_always_be_stored(source):
     cleaned, _ = clean_source(source + "\ud800\r\n", "code")

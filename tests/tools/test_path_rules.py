@@ -49,6 +49,7 @@ def decided(tools, name, path, *texts, mode=Mode.DEFAULT, base=""):
     return decision_of(mode, rules, tools[name], {"path": path, **GIVEN[name]}).action
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "path", "action"),
     [
@@ -167,6 +168,7 @@ def test_a_search_in_a_denied_folder_is_denied(tools, folder):
     assert decision_of(Mode.BYPASS, rules, tools["grep"], {**given_, "folder": "src"}).action == "allow"
 
 
+@pytest.mark.slow
 async def test_a_search_around_a_denied_file_leaves_it_out(root):
     from tests.tools.calling import Calling
 

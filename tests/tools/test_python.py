@@ -74,6 +74,7 @@ def test_code_that_reaches_beyond_the_notebook_is_asked_about_in_plain_words() -
     assert run_python.kind({"code": "os.remove('x'); exit()"}) is Kind.PROTECTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

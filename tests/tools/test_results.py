@@ -70,6 +70,7 @@ def test_folding_leaves_no_controls_adds_no_lines_and_is_stable(text: str) -> No
     assert fold_terminal(folded) == folded
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(alphabet="abc", max_size=6), min_size=1))
 def test_overprinting_shows_the_last_text_over_the_rest_of_the_longest(pieces: list[str]) -> None:
     screen: list[str] = []

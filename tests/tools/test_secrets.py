@@ -46,11 +46,13 @@ HARMLESS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SECRET_NAMES)
 def test_names_of_secrets_are_known_word_by_word(name: str) -> None:
     assert secret_name(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPEN_NAMES)
 def test_other_names_are_not_taken_for_secrets(name: str) -> None:
     assert not secret_name(name)
@@ -117,6 +119,7 @@ def _places(value: str) -> dict[str, object]:
     }
 
 
+@pytest.mark.slow
 @given(HEX)
 def test_a_value_under_a_secrets_name_never_appears(value: str) -> None:
     names = _places(value)
@@ -126,6 +129,7 @@ def test_a_value_under_a_secrets_name_never_appears(value: str) -> None:
     assert "'ana'" in details(names["config"], "config")
 
 
+@pytest.mark.slow
 @given(st.sampled_from(TOKENS), st.text(alphabet="ab \n", max_size=80), st.text(alphabet=" \n", min_size=1, max_size=9))
 def test_a_token_of_a_known_shape_never_appears_under_any_name(token: str, before: str, after: str) -> None:
     text = f"{before} {token}{after}"
@@ -136,6 +140,7 @@ def test_a_token_of_a_known_shape_never_appears_under_any_name(token: str, befor
         assert token[-10:] not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0, 50, 1480, 1499, 4600, 9000, 9581, 9600, 9700])
 @pytest.mark.parametrize("token", TOKENS)
 def test_a_token_at_a_cut_of_a_long_text_never_appears(token: str, at: int) -> None:

@@ -297,11 +297,13 @@ def workspace(tmp_path_factory):
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", LOOKS)
 def test_a_plain_look_is_known_as_one(workspace, command):
     assert Calling(shell.tools(workspace)).kind("shell", command=command) is Kind.SHELL_READ
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", DOES_MORE)
 def test_anything_else_is_not(workspace, command):
     assert Calling(shell.tools(workspace)).kind("shell", command=command) in {Kind.SHELL, Kind.PROTECTED}

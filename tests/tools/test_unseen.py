@@ -46,6 +46,7 @@ from nbagent.tools.unseen import (
 SPACE = {"np": np, "pd": pd, "random": random, "sqlite3": sqlite3, "datetime": dt.datetime, "date": dt.date}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "said"),
     [
@@ -88,6 +89,7 @@ def test_what_code_reads_that_cant_be_compared_is_seen_in_its_syntax(code, said)
 _PIECES = ("import time\n", "%", "%%bash\n", "!", "(", ")", "np.random.", "now()", "\0", "\n", "'", "\ud800", "é")
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(_PIECES), max_size=12).map("".join))
 @settings(max_examples=60, deadline=None)
 def test_any_text_may_be_looked_at(code):

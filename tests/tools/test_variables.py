@@ -101,6 +101,7 @@ class HostileList(list):
 # ── the list ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "line"),
     [

@@ -153,6 +153,7 @@ def test_no_payload_becomes_anything_but_text(payload):
         checked(todos_html(todos, fold=payload) + record_html(todos))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_no_payload_survives_in_the_markdown_of_a_record(payload):
     text = record(fold_all(events_full_of(payload)), banner=payload)["text/markdown"]
@@ -168,6 +169,7 @@ def test_no_payload_survives_in_the_markdown_of_a_record(payload):
     checked(re.sub(r"<(/?)(h[12])>", r"<\1h3>", reader.render(text)))
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80))
 @settings(deadline=None, max_examples=150 * settings.default.max_examples // 100)
 def test_any_model_text_is_safe(text):
