@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from nbagent.app.agents import Team, explore, listed, planned, specs_of
 from nbagent.app.cell import run_agent_cell
@@ -42,20 +39,8 @@ from tests.tools.desk import EchoKernel
 SCRIPTS = "-m scripted:tests.app.agent_scripts"
 
 
-@pytest.fixture(scope="module")
-def shell() -> Iterator[InteractiveShell]:
-    made = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
-    yield made
-    made.restore_sys_module_state()
-
-
 @pytest.fixture
-def extension(shell, tmp_path, monkeypatch) -> Extension:
-    home = tmp_path / "home"
-    (home / "work").mkdir(parents=True)
-    monkeypatch.chdir(home / "work")
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+def extension(shell, at_home, monkeypatch) -> Extension:
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     monkeypatch.delenv("CLAUDE_CODE_SUBAGENT_MODEL", raising=False)
     shell.user_ns["x"] = 1

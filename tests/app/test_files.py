@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from nbagent.app.cell import run_agent_cell
 from nbagent.app.extension import Extension
@@ -23,13 +21,6 @@ from nbagent.core.session import NoStore, Session
 from nbagent.extend.hooks_python import hook_of
 
 MODEL = "-m scripted:tests.app.file_scripts"
-
-
-@pytest.fixture(scope="module")
-def shell() -> Iterator[InteractiveShell]:
-    made = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
-    yield made
-    made.restore_sys_module_state()
 
 
 class Folder:
@@ -60,12 +51,7 @@ class Folder:
 
 
 @pytest.fixture
-def folder(shell, tmp_path, monkeypatch) -> Folder:
-    home = tmp_path / "home"
-    (home / "work").mkdir(parents=True)
-    monkeypatch.chdir(home / "work")
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+def folder(shell, at_home, monkeypatch) -> Folder:
     monkeypatch.setenv("NBAGENT_MODE", "bypass")
     for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CODE_DISABLE_AUTO_MEMORY"):
         monkeypatch.delenv(name, raising=False)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from nbagent.app.answer import RunFailed
 from nbagent.app.cell import run_agent_cell
@@ -32,20 +29,8 @@ from tests.core.rig import check_transcript
 SCRIPTS = "-m scripted:tests.app.long_scripts"
 
 
-@pytest.fixture(scope="module")
-def shell() -> Iterator[InteractiveShell]:
-    made = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
-    yield made
-    made.restore_sys_module_state()
-
-
 @pytest.fixture
-def extension(shell, tmp_path, monkeypatch) -> Extension:
-    home = tmp_path / "home"
-    (home / "work").mkdir(parents=True)
-    monkeypatch.chdir(home / "work")
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+def extension(shell, at_home, monkeypatch) -> Extension:
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     shell.user_ns["x"] = 1
     made = Extension(shell)

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from nbagent.app.agents import Team
 from nbagent.app.cell import run_agent_cell
@@ -21,13 +19,6 @@ from nbagent.core.agents import AgentSpec
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
 from tests.support.messages_server import MessagesServer, Reply, Status
-
-
-@pytest.fixture(scope="module")
-def shell() -> Iterator[InteractiveShell]:
-    made = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
-    yield made
-    made.restore_sys_module_state()
 
 
 @pytest.fixture

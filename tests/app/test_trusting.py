@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 from typer.testing import CliRunner
 
 from nbagent.app.extension import Extension
@@ -20,13 +18,6 @@ from nbagent.core.errors import ConfigError
 from nbagent.core.events import Event, Noted, QuestionAnswered, QuestionAsked
 from nbagent.core.policy import Mode
 from tests.core.rig import Person
-
-
-@pytest.fixture(scope="module")
-def shell() -> Iterator[InteractiveShell]:
-    made = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
-    yield made
-    made.restore_sys_module_state()
 
 
 class Folder:
@@ -68,12 +59,7 @@ class Folder:
 
 
 @pytest.fixture
-def folder(shell, tmp_path, monkeypatch) -> Folder:
-    home = tmp_path / "home"
-    (home / "work").mkdir(parents=True)
-    monkeypatch.chdir(home / "work")
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+def folder(shell, at_home) -> Folder:
     return Folder(shell)
 
 

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from nbagent.app.cell import run_agent_cell
 from nbagent.app.extension import Extension
@@ -198,13 +196,6 @@ class Seen:
     @property
     def notes(self) -> str:
         return "\n".join(e.text for e in self.events if isinstance(e, Noted))
-
-
-@pytest.fixture(scope="module")
-def shell() -> Iterator[InteractiveShell]:
-    made = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
-    yield made
-    made.restore_sys_module_state()
 
 
 @pytest.fixture
