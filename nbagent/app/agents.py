@@ -1,6 +1,6 @@
 """Subagents and plan mode in a notebook: which kinds there are, what each is made of, and `%agent explore | plan | agents`.
 
-How a subagent runs is in core/subagents.py, what the model calls in tools/task.py and tools/plan.py. Read `Team.join`.
+How a subagent runs is in core/subagents.py, what the model calls in tools/task.py and tools/plan.py. Read `Subagents.join`.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _at_the_same_server(wanted: Model, parent: Model) -> None:
         )
 
 
-class Team:
+class Subagents:
     """The subagents and the plan mode of one run. Its `tools` are there first; `join` gives them what they work with.
 
     `stands_in`: the run's model is none (an errand's), so subagents that inherit get the one of the settings.

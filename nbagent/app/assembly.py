@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from nbagent.app import todos
-from nbagent.app.agents import Errand, Team
+from nbagent.app.agents import Errand, Subagents
 from nbagent.app.checkpointing import Checkpointing
 from nbagent.app.compacting import compaction_of
 from nbagent.app.consent import before_run
@@ -55,7 +55,7 @@ class Assembly:
     noted: Checkpointing
     notebook: Notebook | None
     foreign: Sequence[Tool]
-    team: Team
+    subagents: Subagents
     files: RunFiles
     make: MakeTools
     conversation: Conversation
@@ -93,7 +93,7 @@ class Assembly:
             named=lambda name: open_named(self.settings, name),
         )
         self.files.join(gate, conversation, agent.model)
-        return self.team.join(
+        return self.subagents.join(
             agent, gate, conversation, lambda: self._tools(ledger, ResultStore(), Seen(), child=True).values()
         )
 
@@ -110,7 +110,7 @@ class Assembly:
                 place.view.show(before_run(Noted, text=gone.said, level="info"))
         news += news_of_run(extension, conversation.session)
         if self.errand is None:
-            news += self.team.news(conversation)
+            news += self.subagents.news(conversation)
             news += filter(None, [todos.told(conversation.session, place)])
         notebook = extension.privacy.notebook(place.notebook)
         blocks = await conversation.opening(prompt, notebook, self.settings.mode, news)
@@ -140,17 +140,19 @@ async def assemble(
     """Put a run together: start what it needs, and go on with its conversation or begin one."""
     watched = extension.hooks.watch(extension.privacy.notebook(noted.notebook), place.view.show)
     foreign = await tools_of_run(extension, place, ground)
-    team = Team(extension, settings, place, stands_in=errand is not None)
+    subagents = Subagents(extension, settings, place, stands_in=errand is not None)
     timeout = None if place.patient else settings.cell_timeout
     by_person = errand.skill if isinstance(errand, ForkedSkill) else ""
-    files = RunFiles(extension, place, team.fork, reads=kept.reads, by_person=by_person)
-    make = narrowed(tools_of(extension, watched, timeout, [*foreign, *team.tools, *files.tools]), ground.ways.tools)
+    files = RunFiles(extension, place, subagents.fork, reads=kept.reads, by_person=by_person)
+    make = narrowed(
+        tools_of(extension, watched, timeout, [*foreign, *subagents.tools, *files.tools]), ground.ways.tools
+    )
     if errand is None:
         offer = await _web(extension, settings, place, ground)
         settings = replace(settings, served=offer.tools)
         conversation = await conversation_of(extension, settings, make, place, ground)
         conversation.kept += [rule for rule in offer.keep if rule not in conversation.kept]
-        team.web = settings.served
+        subagents.web = settings.served
     else:  # beside the notebook's own, for this run only
         path, about = path_of(place), {"errand": errand.agent}
         conversation = Conversation.begin(settings, make, extension.folder, path, seals=extension.seals, **about)
@@ -164,7 +166,7 @@ async def assemble(
         noted,
         watched,
         foreign,
-        team,
+        subagents,
         files,
         make,
         conversation,

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nbagent.app.agents import Team
+from nbagent.app.agents import Subagents
 from nbagent.app.conversation import Conversation
 from nbagent.app.files import RunFiles, said_in
 from nbagent.app.forks import Past, all_of, past_of
@@ -53,13 +53,13 @@ async def dry_run(extension: Extension, settings: Settings, place: Place, words:
     ground, past = await _ground(extension, place, settings, given)
     settings = ground.settings
     await asyncio.to_thread(extension.files.load)
-    team = Team(extension, settings, place, stands_in=False)
+    subagents = Subagents(extension, settings, place, stands_in=False)
     files = RunFiles(extension)
     notebook = privacy.notebook(place.notebook)
     timeout = None if place.patient else settings.cell_timeout
     found = None if ground.new else extension.conversations.get(ground.seat)
     before = past or (all_of(found) if found is not None else None)
-    more = [*extension.mcp.tools(before and before.tools), *team.tools, *files.tools]
+    more = [*extension.mcp.tools(before and before.tools), *subagents.tools, *files.tools]
     make = narrowed(tools_of(extension, notebook, timeout, more), ground.ways.tools)
     conversation = _conversation(extension, settings, place, Toolset(make(ResultStore())).params(), before)
     session = conversation.session
@@ -67,7 +67,7 @@ async def dry_run(extension: Extension, settings: Settings, place: Place, words:
     if not conversation.told_restart:
         news.append((await gone_with(place.notebook, extension.shell, ())).told)
     errands = extension.errands
-    news += team.news(conversation)
+    news += subagents.news(conversation)
     extension.errands = errands  # they are told with the next prompt that is really sent
     if todo.is_open(todos := todo.of_messages(session.transcript)):
         news.append(todo.reminder(todos))

@@ -1,8 +1,12 @@
-"""What `%agent …` says: one small function a subcommand, each returns text, or a coroutine of text if it has to wait."""
+"""What `%agent …` says: one small function a subcommand, each returns text, or a coroutine of text if it has to wait.
+
+Most live elsewhere and are named in `COMMANDS` only.
+"""
 
 from __future__ import annotations
 
 import difflib
+import importlib
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +17,8 @@ if TYPE_CHECKING:
     from nbagent.app.extension import Extension
 
 Said = str | Coroutine[Any, Any, str]
+Command = Callable[["Extension", str], Said]
+"""Carries out one subcommand with the words after it."""
 
 
 class Checked(str):
@@ -39,7 +45,14 @@ def command(extension: Extension, line: str) -> Said:
         near = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
         hint = f"Did you mean %agent {near[0]}?" if near else f"There are: {', '.join(COMMANDS)}."
         raise ConfigError(f"%agent: there is no subcommand {name!r}. {hint} (A task goes into a %%agent cell.)")
-    return found(extension, rest.strip())
+    return (_imported(found) if isinstance(found, str) else found)(extension, rest.strip())
+
+
+def _imported(place: str) -> Command:
+    """Return the function at `module:name`; it is imported when it is first called, so that loading nbagent stays cheap."""
+    module, _, name = place.partition(":")
+    function: Command = getattr(importlib.import_module(module), name)
+    return function
 
 
 def _status(extension: Extension, _: str) -> str:
@@ -70,36 +83,6 @@ def _stop(extension: Extension, _: str) -> str:
         return "No agent is running."
     extension.on_loop(extension.stop.now)
     return "Stopping."
-
-
-def _allow(extension: Extension, rest: str) -> str:
-    from nbagent.app.refused import allow
-
-    return allow(extension, rest)
-
-
-def _deny(extension: Extension, words: str) -> str:
-    from nbagent.app.refused import deny
-
-    return deny(extension, words)
-
-
-def _keep(extension: Extension, rest: str) -> Said:
-    from nbagent.app.keep import keep
-
-    return keep(extension, rest)
-
-
-def _model(extension: Extension, rest: str) -> str:
-    from nbagent.app.model_command import command as model_command
-
-    return model_command(extension, rest)
-
-
-def _web(extension: Extension, rest: str) -> str:
-    from nbagent.app.web import command as web_command
-
-    return web_command(extension, rest)
 
 
 def _mode(extension: Extension, name: str) -> str:
@@ -137,108 +120,6 @@ def _traceback(extension: Extension, _: str) -> str:
     return extension.traceback or "No internal error so far."
 
 
-def _fix(extension: Extension, rest: str) -> Said:
-    from nbagent.app.fix import fix
-
-    return fix(extension, rest)
-
-
-def _export(extension: Extension, rest: str) -> Said:
-    from nbagent.app.export import export
-
-    return export(extension, rest)
-
-
-def _history(extension: Extension, rest: str) -> str:
-    from nbagent.app.history import history
-
-    return history(extension, rest)
-
-
-def _undo(extension: Extension, rest: str) -> Said:
-    from nbagent.app.undo_commands import undo
-
-    return undo(extension, rest)
-
-
-def _redo(extension: Extension, rest: str) -> Said:
-    from nbagent.app.undo_commands import redo
-
-    return redo(extension, rest)
-
-
-def _forget(extension: Extension, rest: str) -> Said:
-    from nbagent.app.undo_commands import forget
-
-    return forget(extension, rest)
-
-
-def _hooks(extension: Extension, rest: str) -> str:
-    from nbagent.app.hooks import command as hooks_command
-
-    return hooks_command(extension, rest)
-
-
-def _mcp(extension: Extension, rest: str) -> Said:
-    from nbagent.app.mcp import command
-
-    return command(extension, rest)
-
-
-def _continue(extension: Extension, rest: str) -> Said:
-    from nbagent.app.continuing import continue_run
-
-    return continue_run(extension, rest)
-
-
-def _context(extension: Extension, rest: str) -> Said:
-    from nbagent.app.filling import context
-
-    return context(extension, rest)
-
-
-def _compact(extension: Extension, rest: str) -> Said:
-    from nbagent.app.compacting import compact
-
-    return compact(extension, rest)
-
-
-def _hide(extension: Extension, rest: str) -> str:
-    from nbagent.app.privacy import hide
-
-    return hide(extension, rest)
-
-
-def _schema_only(extension: Extension, rest: str) -> str:
-    from nbagent.app.privacy import schema_only
-
-    return schema_only(extension, rest)
-
-
-def _show(extension: Extension, rest: str) -> str:
-    from nbagent.app.privacy import show
-
-    return show(extension, rest)
-
-
-def _sent(extension: Extension, rest: str) -> str:
-    from nbagent.app.sent import sent
-
-    return sent(extension, rest)
-
-
-def _explore(extension: Extension, rest: str) -> Said:
-    from nbagent.app.agents import explore
-
-    return explore(extension, rest)
-
-
-def _plan(extension: Extension, rest: str) -> Said:
-    from nbagent.app.agents import planned
-
-    return planned(extension, rest)
-
-
 def _agents(extension: Extension, _: str) -> str:
     from nbagent.app.agents import listed
 
@@ -251,64 +132,10 @@ def _called(extension: Extension, line: str) -> Said:
     return called(extension, line)
 
 
-def _skill(extension: Extension, rest: str) -> Said:
-    from nbagent.app.skills import command
-
-    return command(extension, rest)
-
-
-def _memory(extension: Extension, rest: str) -> str:
-    from nbagent.app.memory import command
-
-    return command(extension, rest)
-
-
-def _trust(extension: Extension, rest: str) -> Said:
-    from nbagent.app.trusting import command
-
-    return command(extension, rest)
-
-
 def _todos(extension: Extension, _: str) -> str:
     from nbagent.app.todos import listed
 
     return listed(extension)
-
-
-def _sessions(extension: Extension, rest: str) -> str:
-    from nbagent.app.sessions import sessions
-
-    return sessions(extension, rest)
-
-
-def _resume(extension: Extension, rest: str) -> str:
-    from nbagent.app.sessions import resume
-
-    return resume(extension, rest)
-
-
-def _fork(extension: Extension, rest: str) -> str:
-    from nbagent.app.sessions import fork
-
-    return fork(extension, rest)
-
-
-def _rename(extension: Extension, rest: str) -> str:
-    from nbagent.app.sessions import rename
-
-    return rename(extension, rest)
-
-
-def _delete(extension: Extension, rest: str) -> str:
-    from nbagent.app.sessions import delete
-
-    return delete(extension, rest)
-
-
-def _compare(extension: Extension, rest: str) -> str:
-    from nbagent.app.compare import compare
-
-    return compare(extension, rest)
 
 
 def _help(_: Extension, __: str) -> str:
@@ -355,43 +182,43 @@ def _help(_: Extension, __: str) -> str:
     )
 
 
-COMMANDS: dict[str, Callable[[Extension, str], Said]] = {
+COMMANDS: dict[str, Command | str] = {
     "status": _status,
     "stop": _stop,
-    "allow": _allow,
-    "deny": _deny,
-    "keep": _keep,
-    "undo": _undo,
-    "redo": _redo,
-    "forget": _forget,
-    "fix": _fix,
-    "history": _history,
-    "sessions": _sessions,
-    "resume": _resume,
-    "fork": _fork,
-    "rename": _rename,
-    "delete": _delete,
-    "compare": _compare,
-    "export": _export,
-    "hooks": _hooks,
-    "mcp": _mcp,
-    "continue": _continue,
-    "context": _context,
-    "compact": _compact,
-    "explore": _explore,
-    "plan": _plan,
+    "allow": "nbagent.app.refused:allow",
+    "deny": "nbagent.app.refused:deny",
+    "keep": "nbagent.app.keep:keep",
+    "undo": "nbagent.app.undo_commands:undo",
+    "redo": "nbagent.app.undo_commands:redo",
+    "forget": "nbagent.app.undo_commands:forget",
+    "fix": "nbagent.app.fix:fix",
+    "history": "nbagent.app.history:history",
+    "sessions": "nbagent.app.sessions:sessions",
+    "resume": "nbagent.app.sessions:resume",
+    "fork": "nbagent.app.sessions:fork",
+    "rename": "nbagent.app.sessions:rename",
+    "delete": "nbagent.app.sessions:delete",
+    "compare": "nbagent.app.compare:compare",
+    "export": "nbagent.app.export:export",
+    "hooks": "nbagent.app.hooks:command",
+    "mcp": "nbagent.app.mcp:command",
+    "continue": "nbagent.app.continuing:continue_run",
+    "context": "nbagent.app.filling:context",
+    "compact": "nbagent.app.compacting:compact",
+    "explore": "nbagent.app.agents:explore",
+    "plan": "nbagent.app.agents:planned",
     "agents": _agents,
     "todos": _todos,
-    "hide": _hide,
-    "schema-only": _schema_only,
-    "show": _show,
-    "sent": _sent,
-    "model": _model,
-    "web": _web,
+    "hide": "nbagent.app.privacy:hide",
+    "schema-only": "nbagent.app.privacy:schema_only",
+    "show": "nbagent.app.privacy:show",
+    "sent": "nbagent.app.sent:sent",
+    "model": "nbagent.app.model_command:command",
+    "web": "nbagent.app.web:command",
     "mode": _mode,
-    "skill": _skill,
-    "memory": _memory,
-    "trust": _trust,
+    "skill": "nbagent.app.skills:command",
+    "memory": "nbagent.app.memory:command",
+    "trust": "nbagent.app.trusting:command",
     "rules": _rules,
     "prompt": _prompt,
     "doctor": _doctor,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nbagent.app.agents import Team, explore, listed, planned, specs_of
+from nbagent.app.agents import Subagents, explore, listed, planned, specs_of
 from nbagent.app.cell import run_agent_cell
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
@@ -179,22 +179,22 @@ async def nothing(_: int) -> None:
 
 
 class Desk:
-    """A team at work by hand: a notebook in memory and a person with written answers."""
+    """Subagents at work by hand: a notebook in memory and a person with written answers."""
 
     def __init__(self, extension: Extension, *turns, mode: Mode = Mode.DEFAULT, person: Person | None = None) -> None:
         self.notebook = MemoryNotebook()
         self.settings = Settings(mode=mode)
         self.person = person or Person()
         place = Place(Shown(), self.person, self.notebook, nothing)
-        self.team = Team(extension, self.settings, place, stands_in=False)
+        self.subagents = Subagents(extension, self.settings, place, stands_in=False)
         made = notebook_tools.tools(self.notebook, EchoKernel(), timeout=None)
-        tools = Toolset([*made, *self.team.tools])
+        tools = Toolset([*made, *self.subagents.tools])
         self.conversation = Conversation.begin(
             self.settings, lambda _: list(tools.values()), extension.folder, "a.ipynb"
         )
         self.gate = Policy(mode)
         agent = Agent(ScriptedModel(turns), tools, self.gate, self.person)
-        self.agent = self.team.join(agent, self.gate, self.conversation, tools.values)
+        self.agent = self.subagents.join(agent, self.gate, self.conversation, tools.values)
 
     async def run(self) -> list[Event]:
         return [e async for e in run(self.agent, self.conversation.session, [text_block("go")], prompt="go")]
@@ -217,9 +217,9 @@ async def test_an_agreed_plan_stands_in_the_notebook_as_a_cell_and_the_work_belo
 
 def test_plan_mode_is_explained_where_a_run_begins_in_it(extension):
     desk = Desk(extension, mode=Mode.PLAN)
-    assert any("exit_plan" in text for text in desk.team.news(desk.conversation))
+    assert any("exit_plan" in text for text in desk.subagents.news(desk.conversation))
     desk.conversation.told_mode = Mode.PLAN
-    assert not any("exit_plan" in text for text in desk.team.news(desk.conversation))
+    assert not any("exit_plan" in text for text in desk.subagents.news(desk.conversation))
 
 
 EXPLORE = AgentSpec("Explore", "d", source="built-in")
@@ -241,14 +241,14 @@ async def test_the_model_is_the_environments_the_calls_the_kinds_or_the_parents(
     extension, monkeypatch, spec, wanted, everywhere, model
 ):
     monkeypatch.setenv("CLAUDE_CODE_SUBAGENT_MODEL", everywhere)
-    assert Desk(extension).team._model(spec, wanted, open_model("fable")).name == model
+    assert Desk(extension).subagents._model(spec, wanted, open_model("fable")).name == model
 
 
 async def test_a_call_can_name_neither_a_script_nor_a_model_that_there_is_not(extension):
-    team = Desk(extension).team
+    subagents = Desk(extension).subagents
     for name in ("scripted:os:getcwd", "sonet"):
         with pytest.raises(ConfigError):
-            team._model(AgentSpec("a", "d"), name, open_model("opus"))
+            subagents._model(AgentSpec("a", "d"), name, open_model("opus"))
 
 
 @pytest.mark.parametrize(("model", "less"), [("claude-fable-5-2", "opus"), ("claude-opus-5-5", ""), ("qwen3", "")])
@@ -263,16 +263,16 @@ async def test_a_subagent_is_told_the_notes_of_its_kind(extension):
     folder = notes_folder(places, spec)
     folder.mkdir(parents=True)
     (folder / "MEMORY.md").write_text("- dates are US style\n")
-    team = Desk(extension).team
-    assert "dates are US style" in await team._told(spec)
-    assert [tool.name for tool in team._tools(spec)][-2:] == ["remember", "recall"]
+    subagents = Desk(extension).subagents
+    assert "dates are US style" in await subagents._told(spec)
+    assert [tool.name for tool in subagents._tools(spec)][-2:] == ["remember", "recall"]
 
 
 async def test_a_subagent_is_told_the_instructions_of_the_project_unless_its_kind_goes_without(extension):
     (extension.folder / "CLAUDE.md").write_text("Amounts are in cents.\n")
-    team = Desk(extension).team
-    assert "Amounts are in cents." in await team._told(AgentSpec("a", "d"))
-    assert "Amounts are in cents." not in await team._told(specs_of(extension)["Explore"])
+    subagents = Desk(extension).subagents
+    assert "Amounts are in cents." in await subagents._told(AgentSpec("a", "d"))
+    assert "Amounts are in cents." not in await subagents._told(specs_of(extension)["Explore"])
 
 
 async def test_a_subagent_begins_with_the_skills_of_its_kind_and_runs_none_of_their_commands(extension):
@@ -280,7 +280,7 @@ async def test_a_subagent_begins_with_the_skills_of_its_kind_and_runs_none_of_th
         path = extension.folder.parent / ".claude" / "skills" / name / "SKILL.md"
         path.parent.mkdir(parents=True)
         path.write_text(f"---\nname: {name}\ndescription: d\n---\n{body}\n")
-    told = await Desk(extension).team._told(AgentSpec("a", "d", skills=("units", "runs", "no-such")))
+    told = await Desk(extension).subagents._told(AgentSpec("a", "d", skills=("units", "runs", "no-such")))
     assert "Use metres." in told
     assert "The skill runs can't be loaded" in told
     assert "The skill no-such can't be loaded" in told
@@ -297,7 +297,7 @@ async def test_a_skill_in_a_context_of_its_own_is_a_subagent_of_its_call(extensi
                         turns=1)  # fmt: skip
 
     one = Invocation("deploy", "do it", fork=True, agent="reviewer", model="opus")
-    said = await desk.team.fork(one, Call("c", lambda _: None, at_once, spawn=ended))
+    said = await desk.subagents.fork(one, Call("c", lambda _: None, at_once, spawn=ended))
     assert said.startswith("reviewer claude-opus-5-5 skill deploy: do it")
 
 
@@ -308,8 +308,8 @@ def test_what_of_a_kind_has_no_effect_here_is_said(extension):
 
 async def test_a_kind_that_wants_a_copy_of_the_project_is_refused_rather_than_run_here(extension):
     extension.agents["copier"] = AgentSpec("copier", "d", isolation="worktree")
-    team = Desk(extension).team
-    tool = team.tools[0]
+    subagents = Desk(extension).subagents
+    tool = subagents.tools[0]
     with pytest.raises(ToolError, match="isolation"):
         await tool.run(Call("c", print, None), tool.validate({"description": "d", "prompt": "p", "agent": "copier"}))
 

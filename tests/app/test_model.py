@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nbagent.app.agents import Team
+from nbagent.app.agents import Subagents
 from nbagent.app.cell import run_agent_cell
 from nbagent.app.extension import Extension
 from nbagent.app.model import fallback_of, model_of, open_beside, open_named, run_model
@@ -202,16 +202,16 @@ def test_a_project_may_name_an_endpoint_of_the_person_and_never_make_one(extensi
 def test_only_the_person_sends_a_subagents_work_to_another_server(extension, monkeypatch):
     """What is read beside a local model stays there, whatever a call or a project's file names."""
     local = model_of(extension.settings({"model": "work/small"}))
-    team = Team(extension, extension.settings(), SimpleNamespace(notebook=None), stands_in=False)
+    subagents = Subagents(extension, extension.settings(), SimpleNamespace(notebook=None), stands_in=False)
     kind = AgentSpec("a", "d", model="claude-opus-5-5")
     for spec, wanted in (
         (AgentSpec("a", "d"), "claude-opus-5-5"),
         (dataclasses.replace(kind, source="project"), ""),
     ):
         with pytest.raises(ConfigError, match="another server"):
-            team._model(spec, wanted, local)
-    assert team._model(AgentSpec("a", "d"), "work/big", local).name == "qwen3:30b"
-    assert team._model(AgentSpec("a", "d"), "haiku", local) is local
-    assert team._model(kind, "", local).name == "claude-opus-5-5", "their own kind is their word"
+            subagents._model(spec, wanted, local)
+    assert subagents._model(AgentSpec("a", "d"), "work/big", local).name == "qwen3:30b"
+    assert subagents._model(AgentSpec("a", "d"), "haiku", local) is local
+    assert subagents._model(kind, "", local).name == "claude-opus-5-5", "their own kind is their word"
     monkeypatch.setenv("CLAUDE_CODE_SUBAGENT_MODEL", "claude-opus-5-5")
-    assert team._model(AgentSpec("a", "d"), "work/small", local).name == "claude-opus-5-5"
+    assert subagents._model(AgentSpec("a", "d"), "work/small", local).name == "claude-opus-5-5"
