@@ -337,6 +337,23 @@ class AgentReported(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TeamChanged(Event):
+    """How a team stands from here on, whole: `board` is `Board.to_json()`, `team` its name, `seconds` how old it is.
+
+    `lanes` says what each teammate did when: `name` and `spans`, of which each has `state` (working, idle, planning,
+    waiting, gone), `title` (of its task, may be empty), `from` and `to` (seconds since the team began; `to` is None while
+    it goes on). `note` is one sentence of what has just happened, for who does not see the board.
+    """
+
+    type: ClassVar[str] = "team_changed"
+    team: str
+    board: Json
+    lanes: tuple[Json, ...] = ()
+    seconds: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded(Event):
     """The run is over: why, a sentence, what to do next, the last text, and what it took.
 

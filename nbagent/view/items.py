@@ -151,6 +151,13 @@ class RawItem(Item):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TeamItem(Item):
+    """A team, as it stands now: there is one item a team, and only its latest state."""
+
+    team: ev.TeamChanged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EndedItem(Item):
     """The end of the run."""
 
