@@ -24,6 +24,8 @@ from nbagent.app.replay import RunKey, offer, why_failed
 from nbagent.app.skills import forked, with_its_model
 from nbagent.app.starts import Ground, ground_of
 from nbagent.app.trusting import asked
+from nbagent.app.underway import LiveRun, name_of
+from nbagent.app.undo import new_run_id
 from nbagent.app.undo_commands import show_desk
 from nbagent.config import Settings
 from nbagent.core.drive import drive
@@ -33,6 +35,7 @@ from nbagent.core.loop import run
 from nbagent.core.messages import Json, Usage
 from nbagent.core.ports import Notebook
 from nbagent.core.run import Stop
+from nbagent.jupyter.front_end import running_cell
 
 _log = logging.getLogger("nbagent")
 
@@ -92,23 +95,25 @@ async def run_agent_cell(
     if request.given.get("dry_run"):
         return await _dry_run(extension, request)
     number, stop = extension.number.keep(), Stop()
-    extension.begin(stop)
+    live = extension.begin(
+        LiveRun(new_run_id(), name_of(request.words), request.words, running_cell(extension.shell) or "", stop)
+    )
     task = asyncio.current_task()
     stop.bind(task.cancel if task is not None else None)
     try:
         reins = _reins(extension, stop, request.settings.cell_timeout)
         async with find_place(extension.shell, reins, extension.refusals, extension.silent) as place:
-            extension.approver = place.approver
+            live.approver, live.view = place.approver, place.live
             place.notebook = place.notebook or extension.file
             try:
-                outcome = await _shown_or_run(extension, request, place, stop)
+                outcome = await _shown_or_run(extension, request, place, live)
                 if place.patient:
                     show_desk(extension)
             finally:
                 await place.finish(number)
             alone = not place.approver.present  # asked before the place closes: then nobody is there any more
     finally:
-        extension.end()
+        extension.underway.remove(live)
     return _handed_over(extension, request, outcome, alone=alone)
 
 
@@ -175,7 +180,7 @@ def _handed_over(extension: Extension, request: _Request, outcome: _Outcome, *, 
     return outcome.answer
 
 
-async def _shown_or_run(extension: Extension, request: _Request, place: Place, stop: Stop) -> _Outcome:
+async def _shown_or_run(extension: Extension, request: _Request, place: Place, live: LiveRun) -> _Outcome:
     """Show the record of the cell's finished run where it still counts, else run."""
     prompt, more = await request.prompt(place.notebook)
     ground = Ground("", request.settings)
@@ -183,7 +188,7 @@ async def _shown_or_run(extension: Extension, request: _Request, place: Place, s
         ground = await ground_of(extension, place, request.settings, request.given)
     key = replace(request.key(prompt, more), seat=ground.seat, branch=ground.branch)
     if (shown := await offer(extension, place, ground.settings, key)) is None:
-        return await _run(extension, request, place, prompt, more, key=key, stop=stop, ground=ground)
+        return await _run(extension, request, place, prompt, more, key=key, live=live, ground=ground)
     answer = Answer.of(shown.ended, shown.session, replayed=True, stale=shown.stale, not_compared=shown.not_compared)
     return _Outcome(shown.ended, answer, why_failed(shown.stale) if shown.fails else "")
 
@@ -196,7 +201,7 @@ async def _run(
     more: str,
     *,
     key: RunKey,
-    stop: Stop,
+    live: LiveRun,
     ground: Ground,
 ) -> _Outcome:
     """Run, with all that undo needs put by; keep the run if it finishes, so that the cell can be run again for nothing."""
@@ -207,7 +212,7 @@ async def _run(
     settings = await consented(extension, ground.ways.applied(settings, request.given), place)
     privacy = extension.privacy
     prompt, more = privacy.vault.mask(prompt), privacy.vault.mask(more)
-    with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document) as noted:
+    with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document, run=live.id) as noted:
         parts = await assemble(extension, settings, place, kept, noted, errand=request.errand, ground=ground)
         conversation = parts.conversation
         session = conversation.session
@@ -219,9 +224,9 @@ async def _run(
         tell_of_idle_rules(gate, agent.tools, place)
         untold, known = conversation.telling(), len(session.transcript)
         blocks = await parts.opening("\n\n".join(filter(None, (prompt, more))), said)
-        events = run(agent, session, blocks, prompt=prompt, stop=stop, run_id=noted.run)
+        events = run(agent, session, blocks, prompt=prompt, stop=live.stop, run_id=noted.run)
         ended = await drive(
-            events, place.view.show, agent=agent, session=session, stop=stop, middleware=[privacy.events]
+            events, place.view.show, agent=agent, session=session, stop=live.stop, middleware=[privacy.events]
         )
         if isinstance(agent.model, RunModel):
             await agent.model.aclose()

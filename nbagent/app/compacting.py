@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from nbagent.app.conversation import Conversation
 from nbagent.app.model import RunModel, run_model
+from nbagent.app.underway import LiveRun
+from nbagent.app.undo import new_run_id
 from nbagent.config import Settings
 from nbagent.core.errors import ConfigError, ModelError
 from nbagent.core.events import Compacted, Event, Noted
@@ -95,7 +97,7 @@ async def compact(extension: Extension, wishes: str) -> str:
     if conversation is None or not conversation.session.transcript:
         return NOTHING
     run = _run(extension, conversation)
-    extension.begin(run.stop)
+    live = extension.begin(LiveRun(new_run_id(), "summing up", "", "", run.stop, session=conversation.session.id))
     events: list[Event] = []
     try:
         async with aclosing(sum_up(run, "manual", wishes.strip())) as stream:
@@ -105,7 +107,7 @@ async def compact(extension: Extension, wishes: str) -> str:
     except ModelError as error:
         raise ConfigError(f"The conversation could not be summed up: {error}") from None
     finally:
-        extension.end()
+        extension.underway.remove(live)
         if isinstance(run.agent.model, RunModel):
             await run.agent.model.aclose()
     notes = [event.text for event in events if isinstance(event, Noted)]

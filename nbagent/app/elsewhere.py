@@ -39,7 +39,7 @@ def clicked(notebook: ProposalNotebook, show: Show, view: AgentView, person: Per
         if view.view.started:
             show(appended(record(view.view), proposed(notebook.proposals)))
 
-    return Place(view, person, notebook, finish)
+    return Place(view, person, notebook, finish, live=view)
 
 
 def typed(notebook: ProposalNotebook, show: Show, shell: Any) -> Place:

@@ -20,12 +20,13 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.log import LogFile
 from nbagent.app.traits import NbAgent
 from nbagent.app.transform import transform
+from nbagent.app.underway import LiveRun, Underway
 from nbagent.app.waiting import WaitingRecords
 from nbagent.config import Settings, load
 from nbagent.core.agents import AgentSpec
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
-from nbagent.core.ports import Approver, Notebook
+from nbagent.core.ports import Notebook
 from nbagent.core.run import Stop
 from nbagent.core.tools import Tool
 from nbagent.extend.holds import Holds
@@ -78,7 +79,7 @@ class Extension:
         self.conversations: dict[str, Conversation] = {}
         self.last: Conversation | None = None
         self.file: Notebook | None = None  # of `nbagent ask --notebook`: a notebook that nobody has open
-        self.stop: Stop | None = None
+        self.underway = Underway()
         self.chosen: dict[str, Any] = {}
         self.agreed: set[tuple[str, ...]] = set()
         self.shown: dict[str, Point] = {}  # of each notebook: where the record ends that was shown last
@@ -91,7 +92,6 @@ class Extension:
         self.again: dict[str, float] = {}  # cells that a click runs now, until when: they ask the model in any case
         self.unfinished: Unfinished | None = None  # the last run, if it can be gone on with
         self.continued: dict[str, float] = {}  # cells whose run a click goes on with now, until when
-        self.approver: Approver | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.waiting = WaitingRecords(shell)
         self.refusals = Refusals()
@@ -196,16 +196,19 @@ class Extension:
         """Set settings for the rest of this kernel's life, as `%agent model` and `%agent mode` do."""
         self.chosen.update(settings)
 
-    def begin(self, stop: Stop) -> None:
-        """Say that a run begins, on the running loop."""
-        self.stop, self._loop = stop, asyncio.get_running_loop()
+    @property
+    def stop(self) -> Stop | None:
+        """What stops the run of the cell that runs now, None where no such run is under way."""
+        run = self.underway.foreground
+        return run.stop if run is not None else None
 
-    def end(self) -> None:
-        """Say that no run is under way any more."""
-        self.stop, self.approver = None, None
+    def begin(self, run: LiveRun) -> LiveRun:
+        """Say that a run begins, on the running loop."""
+        self._loop = asyncio.get_running_loop()
+        return self.underway.add(run)
 
     def on_loop(self, act: Callable[[], object]) -> None:
-        """Do `act` on the loop of the run that is under way, from any thread: a subshell's magics run on another one."""
+        """Do `act` on the loop of the runs under way, from any thread: a subshell's magics run on another one."""
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(act)
 

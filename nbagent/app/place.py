@@ -43,7 +43,7 @@ class Place:
     """Where a run takes place. `finish` replaces the live view by the record; it takes the cell's execution count.
 
     `bridge` is there where a page has the notebook's document. `patient`: a person sees what runs and is asked when it
-    takes long, so no time limit needs to end it.
+    takes long, so no time limit needs to end it. `live` is the live view with its cards, where there is one.
     """
 
     view: View
@@ -52,6 +52,7 @@ class Place:
     finish: Callable[[int], Awaitable[None]]
     bridge: Bridge | None = None
     patient: bool = False
+    live: AgentView | None = None
 
     @property
     def document(self) -> str:
@@ -214,7 +215,7 @@ def _live(
             slot.bundle = record(view.view)
             await live.finish(slot.bundle, number, waiting)
 
-    return Place(_Both(view, live), person, notebook, finish, bridge, patient=True)
+    return Place(_Both(view, live), person, notebook, finish, bridge, patient=True, live=view)
 
 
 def _headless(notebook: LiveNotebook, bridge: Bridge, slot: Slot, view: AgentView) -> Place:

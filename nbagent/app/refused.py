@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from nbagent.core.errors import ConfigError
 from nbagent.core.ports import Answered
-from nbagent.jupyter.approval import PersonApprover, card
+from nbagent.jupyter.approval import card
 from nbagent.jupyter.front_end import takes_input
 
 if TYPE_CHECKING:
@@ -67,16 +67,15 @@ def _named(rest: str) -> tuple[int, str]:
 
 
 def _answer(extension: Extension, number: int, answered: Answered) -> str:
-    """Answer the open question `number` of the run that waits; return what was done, "" where none waits."""
-    approver = extension.approver
-    waiting = approver.waiting if isinstance(approver, PersonApprover) else ()
-    if not isinstance(approver, PersonApprover) or not waiting:
+    """Answer the open question `number` of all runs under way; return what was done, "" where none waits."""
+    waiting = extension.underway.asks
+    if not waiting:
         return ""
     if number > len(waiting):
         count = "only one question is" if len(waiting) == 1 else f"only {len(waiting)} questions are"
         raise ConfigError(f"There is no question {number}: {count} open.")
     asked = waiting[number - 1]
-    if not approver.answer(asked.call_id, asked.hash, answered):
+    if not extension.underway.answer(asked.call_id, asked.hash, answered):
         return "It has its answer already."
     return f"{'Allowed' if answered.approved else 'Denied'}: {asked.title}"
 

@@ -100,14 +100,14 @@ class Undo:
 
     @contextmanager
     def checkpointing(
-        self, prompt: str, notebook: Notebook | None, kernel: Kernel, document: str = ""
+        self, prompt: str, notebook: Notebook | None, kernel: Kernel, document: str = "", *, run: str = ""
     ) -> Generator[Checkpointing]:
         """Keep what undoes a run for as long as this is entered, however it ends; nothing is kept of one that changed nothing.
 
-        `document` is what its notebook is known by while the kernel lives (`place.document`).
+        `document` is what its notebook is known by while the kernel lives (`place.document`); `run` is its id ("": a new one).
         """
         path, own = (notebook.path, notebook.own_cell) if notebook is not None else ("", None)
-        run = f"run-{secrets.token_hex(4)}"
+        run = run or new_run_id()
         checkpoint = Checkpoint(Head(run, time.time(), first_line(prompt, 60), path, own, self._kernel))
         self._own[run] = own
         journal = self._disk.journal(checkpoint)
@@ -316,6 +316,11 @@ class Undo:
             f"Forgotten: {runs}, {_bytes(size)} on disk, {objects} variable{'s' * (objects != 1)} in memory "
             f"(about {_bytes(held)}). They can't be taken back any more."
         )
+
+
+def new_run_id() -> str:
+    """Return an id for a new run."""
+    return f"run-{secrets.token_hex(4)}"
 
 
 def _is_undone(head: Head) -> bool:
