@@ -13,6 +13,7 @@ from nbagent.app import todos
 from nbagent.app.agents import Errand, Subagents
 from nbagent.app.checkpointing import Checkpointing
 from nbagent.app.compacting import compaction_of
+from nbagent.app.company import Company
 from nbagent.app.consent import before_run
 from nbagent.app.conversation import Conversation
 from nbagent.app.extension import Extension
@@ -61,6 +62,8 @@ class Assembly:
     conversation: Conversation
     errand: Errand | None
     ground: Ground
+    company: Sequence[str] = ()
+    """Names of the tools of the run's company, which its subagents don't get."""
 
     async def agent(self, prompt: str, gate: Policy) -> Agent:
         """Return the agent; `gate` holds the rules in force."""
@@ -123,6 +126,7 @@ class Assembly:
         own = [*self.extension.tools, *self.foreign]
         privacy = self.extension.privacy
         made = self.kept.tools(self.make(results, seen, ledger, privacy.kernel(self.noted.kernel)), own)
+        made = [tool for tool in made if not child or tool.name not in self.company]
         cut = [capped(tool, results, mask=privacy.vault.mask) for tool in self.noted.tools(made, own)]
         return Toolset(map(privacy.tool, self.files.watching(cut, child=child)))
 
@@ -136,6 +140,7 @@ async def assemble(
     *,
     errand: Errand | None,
     ground: Ground,
+    company: Company | None = None,
 ) -> Assembly:
     """Put a run together: start what it needs, and go on with its conversation or begin one."""
     watched = extension.hooks.watch(extension.privacy.notebook(noted.notebook), place.view.show)
@@ -144,9 +149,9 @@ async def assemble(
     timeout = None if place.patient else settings.cell_timeout
     by_person = errand.skill if isinstance(errand, ForkedSkill) else ""
     files = RunFiles(extension, place, subagents.fork, reads=kept.reads, by_person=by_person)
-    make = narrowed(
-        tools_of(extension, watched, timeout, [*foreign, *subagents.tools, *files.tools]), ground.ways.tools
-    )
+    with_others = company.tools() if company is not None else ()
+    more = [*foreign, *subagents.tools, *files.tools, *with_others]
+    make = narrowed(tools_of(extension, watched, timeout, more), ground.ways.tools)
     if errand is None:
         offer = await _web(extension, settings, place, ground)
         settings = replace(settings, served=offer.tools)
@@ -172,6 +177,7 @@ async def assemble(
         conversation,
         errand=errand,
         ground=ground,
+        company=[tool.name for tool in with_others],
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from nbagent.app.agents import Errand
 from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.assembly import assemble, tell_of_idle_rules
+from nbagent.app.company import Company
 from nbagent.app.consent import before_run, consented
 from nbagent.app.continuing import GoingOn, going_on, unfinished
 from nbagent.app.extension import Extension
@@ -59,6 +60,7 @@ class _Request:
     settings: Settings
     compose: Compose | None
     errand: Errand | None
+    company: Company | None = None
 
     async def prompt(self, notebook: Notebook | None) -> tuple[str, str]:
         """Return what people read of the prompt, and what the model is told more."""
@@ -67,9 +69,8 @@ class _Request:
     def key(self, prompt: str, more: str) -> RunKey:
         """By what finished runs of this cell are found."""
         text = f"{prompt}\n{more}".strip()
-        return RunKey.of(
-            text, self.given, self.settings.mode, again=self.compose is not None or self.errand is not None
-        )
+        own = self.compose is None and self.errand is None and self.company is None
+        return RunKey.of(text, self.given, self.settings.mode, again=not own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +83,22 @@ class _Outcome:
 
 
 async def run_agent_cell(
-    extension: Extension, line: str, body: str, compose: Compose | None = None, *, errand: Errand | None = None
+    extension: Extension,
+    line: str,
+    body: str,
+    compose: Compose | None = None,
+    *,
+    errand: Errand | None = None,
+    company: Company | None = None,
 ) -> Answer:
     """Run what the person wrote and return the answer; `compose` may make a prompt of it, of the notebook that is there.
 
-    An `errand` is done by a subagent, beside the conversation.
+    An `errand` is done by a subagent, beside the conversation; a run in `company` is that of a team's lead or teammate.
     Raises ConfigError for what they must change first, RunFailed where the run could not finish, and what `compose` does.
     """
     if compose is None and errand is None and extension.wanted_to_go_on():
         compose = going_on(extension, in_its_cell=True)
-    request = _request(extension, line, body, compose, errand)
+    request = replace(_request(extension, line, body, compose, errand), company=company)
     if request.given.get("dry_run"):
         return await _dry_run(extension, request)
     number, stop = extension.number.keep(), Stop()
@@ -184,7 +191,9 @@ async def _shown_or_run(extension: Extension, request: _Request, place: Place, l
     """Show the record of the cell's finished run where it still counts, else run."""
     prompt, more = await request.prompt(place.notebook)
     ground = Ground("", request.settings)
-    if request.errand is None:
+    if request.company is not None and (found := await request.company.ground(extension, place, request.settings)):
+        ground = found
+    elif request.errand is None:
         ground = await ground_of(extension, place, request.settings, request.given)
     key = replace(request.key(prompt, more), seat=ground.seat, branch=ground.branch)
     if (shown := await offer(extension, place, ground.settings, key)) is None:
@@ -213,7 +222,10 @@ async def _run(
     privacy = extension.privacy
     prompt, more = privacy.vault.mask(prompt), privacy.vault.mask(more)
     with extension.undo.checkpointing(prompt, place.notebook, kept.kernel, place.document, run=live.id) as noted:
-        parts = await assemble(extension, settings, place, kept, noted, errand=request.errand, ground=ground)
+        company = request.company
+        parts = await assemble(
+            extension, settings, place, kept, noted, errand=request.errand, ground=ground, company=company
+        )
         conversation = parts.conversation
         session = conversation.session
         gate = settings.policy(conversation.kept)
@@ -224,10 +236,12 @@ async def _run(
         tell_of_idle_rules(gate, agent.tools, place)
         untold, known = conversation.telling(), len(session.transcript)
         blocks = await parts.opening("\n\n".join(filter(None, (prompt, more))), said)
+        wraps = [privacy.events]
+        if company is not None:
+            agent = company.joined(agent, place.view.show, session)
+            wraps.append(company.events)
         events = run(agent, session, blocks, prompt=prompt, stop=live.stop, run_id=noted.run)
-        ended = await drive(
-            events, place.view.show, agent=agent, session=session, stop=live.stop, middleware=[privacy.events]
-        )
+        ended = await drive(events, place.view.show, agent=agent, session=session, stop=live.stop, middleware=wraps)
         if isinstance(agent.model, RunModel):
             await agent.model.aclose()
         if len(session.transcript) == known:
