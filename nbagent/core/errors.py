@@ -9,8 +9,9 @@
     │   │   └── ImagesRefused   the loop tries once more, without images
     │   └── ContextFull    the loop tries once more without older images, then ends the run: it no longer fits
     ├── ToolError          the model: its text becomes the call's error result
-    │   └── NotebookError  the model: the notebook did not take an edit
-    │       └── Unsure     the same, but perhaps it did: no answer came, or another one than was expected
+    │   ├── NotebookError  the model: the notebook did not take an edit
+    │   │   └── Unsure     the same, but perhaps it did: no answer came, or another one than was expected
+    │   └── BoardError     the model: a team's board does not allow a change
     └── Interrupted        nobody: the person stopped the call; `output` is what it had produced
 
 Beside the tree, because cancellation is asyncio's: `CutOff`, a cancellation that carries such an `output`.
@@ -69,6 +70,10 @@ class NotebookError(ToolError):
 
 class Unsure(NotebookError):
     """Nobody knows whether the notebook took an operation: its answer was lost, or it holds something else now."""
+
+
+class BoardError(ToolError):
+    """A team's board does not allow a change: the task is another's, it waits for others, there is no such name."""
 
 
 class Interrupted(NbagentError):

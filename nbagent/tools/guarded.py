@@ -15,12 +15,13 @@ from nbagent.core.messages import Json
 from nbagent.core.ports import Preview, Question
 from nbagent.core.rules import Action, Rule, Spoken, grammar_of
 from nbagent.core.tools import Call, Kind, Result, Tool
+from nbagent.tools import team
 from nbagent.tools.vault import Secret, Vault
 
 _LEAVES = frozenset({Kind.SHELL, Kind.RISKY_CODE, Kind.MCP})
 _KEEPS = frozenset({Kind.EDIT_CELL, Kind.RUN_CELL, Kind.WRITE_FILE})
 _CODE = frozenset({Kind.SCRATCH, Kind.RUN_CELL, Kind.RUN_ALL})
-_STAYS = frozenset({"task", "ask_user", "enter_plan", "exit_plan", "todo_write"})
+_STAYS = frozenset({"task", "ask_user", "enter_plan", "exit_plan", "todo_write", *team.NAMES})
 """Tools to which placeholders go as they are: their texts are for a model or for a person, and change nothing."""
 _OUT = {
     "remember": "the notes",

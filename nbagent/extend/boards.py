@@ -1,0 +1,133 @@
+"""The board of a team that many processes share: read it, change it by a pure step, wait until somebody else has changed it.
+
+A change is a compare-and-swap: read, take the step, swap; where another one was first, again. So a step may be called
+several times, and nothing is locked while it is thought about. Must not know what teammates do. Read `Boards.change`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from nbagent.core import board_rules
+from nbagent.core.board import Board
+from nbagent.core.errors import BoardError
+from nbagent.core.leases import Watch
+from nbagent.core.messages import Json
+from nbagent.extend.board_file import FileStore
+from nbagent.extend.board_ref import RefStore, home
+from nbagent.extend.board_store import Seen, Store, StoreError, Unsure
+
+FORMAT = 1
+"""Of what is stored; a board of a later one is not touched."""
+LONGEST = 60.0
+"""Seconds that a change is tried again for, before it is given up with a sentence."""
+_WRITES = 64  # ids of the latest writes, by which one that was cut off finds out whether it has happened
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+
+Step = Callable[[Board], Board]
+
+
+class Boards:
+    """The board of one team. Safe to use from many processes, and by many tasks of one."""
+
+    def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._clock = store, clock
+        self._watch = Watch()
+
+    @classmethod
+    async def open(cls, root: Path, team: str, *, remote: str = "") -> Boards:
+        """Return the board of `team` for the project at `root`; nothing is written before the first change.
+
+        In a git repository it is kept in that; with `remote` in that remote (a name or an address), for clones of it on
+        other machines; outside in .nbagent/teams/. Raises `StoreError`, and `BoardError` for a name that is none.
+        """
+        board_rules.name(team)
+        shared = await home(root)
+        if shared is None:
+            return cls(FileStore(root / ".nbagent" / "teams" / team))
+        if remote:
+            raise StoreError("a board in a remote is not possible yet")
+        return cls(RefStore(shared / "nbagent", team))
+
+    async def read(self) -> Board:
+        """Return the board as it is now; raises `StoreError`."""
+        return (await self._read())[0]
+
+    async def change(self, step: Step) -> Board:
+        """Put `step(board)` in the place of the board, and return it; what `step` raises is raised, and changes nothing.
+
+        `step` may be called several times, each time with the board as it is then. Raises `StoreError`.
+        """
+        end, tries, ours = self._clock() + LONGEST, 0, ""
+        while True:
+            board, seen, writes = await self._read()
+            if ours and ours in writes:
+                return board  # it was cut off, and had happened
+            new = step(board)
+            if new == board:
+                return board
+            new = replace(new, version=board.version + 1)
+            ours = secrets.token_hex(4)
+            try:
+                if await self._store.swap(seen, _text(new, (*writes, ours))) is not None:
+                    self._watch = self._watch.look(new, self._clock())
+                    return new
+            except Unsure:
+                if self._clock() > end:
+                    raise
+            tries += 1
+            if self._clock() > end:
+                raise StoreError(f"the team's board could not be changed in {LONGEST:.0f} s: others were always first")
+            await asyncio.sleep(random.uniform(0, min(0.01 * 2**tries, 1.0)))  # noqa: S311  (so that not all try at once)
+
+    async def changed(self, since: int, timeout: float) -> Board:
+        """Return the board as soon as its version is other than `since`, else as it is after `timeout` seconds.
+
+        It looks again and again, after 0.05 s at first and 2 s in the end: a board that is a file or a ref tells nobody.
+        """
+        end, pause = self._clock() + timeout, _FIRST_PAUSE
+        mark = None
+        while True:
+            now = await self._store.mark()
+            if now != mark:
+                board, mark = await self.read(), now
+                if board.version != since:
+                    return board
+            left = end - self._clock()
+            if left <= 0:
+                return await self.read()
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    def free(self, board: Board) -> Board:
+        """Return `board` without the claims whose lease has ended before this watcher's eyes: a step of `change`."""
+        return board.free(self._watch.overdue(board), time.time())
+
+    async def _read(self) -> tuple[Board, Seen, tuple[str, ...]]:
+        seen = await self._store.read()
+        board, writes = _board(seen.text)
+        self._watch = self._watch.look(board, self._clock())
+        return board, seen, writes
+
+
+def _text(board: Board, writes: tuple[str, ...]) -> str:
+    return json.dumps({"format": FORMAT, "writes": writes[-_WRITES:], "board": board.to_json()}, ensure_ascii=False)
+
+
+def _board(text: str) -> tuple[Board, tuple[str, ...]]:
+    if not text:
+        return Board(), ()
+    try:
+        said: Json = json.loads(text)
+        if said["format"] > FORMAT:
+            raise StoreError("the team's board was written by a newer nbagent: update this one to work with it")
+        return Board.from_json(said["board"]), tuple(said["writes"])
+    except (ValueError, TypeError, KeyError, BoardError) as error:
+        raise StoreError(f"the team's board can't be read: {error}") from error
