@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from nbagent.app.conversation import Conversation
 from nbagent.app.log import LogFile
 from nbagent.app.traits import NbAgent
-from nbagent.app.transform import transform
+from nbagent.app.transform import passes_by, transform
 from nbagent.app.underway import LiveRun, Underway
 from nbagent.app.waiting import WaitingRecords
 from nbagent.config import Settings, load
@@ -36,6 +36,7 @@ from nbagent.extend.seals import Seals
 from nbagent.extend.sessions import FOLDER
 from nbagent.jupyter.counts import CellNumber
 from nbagent.jupyter.kernel import ShellKernel
+from nbagent.jupyter.mainthread import MainThread
 from nbagent.jupyter.passwords import Passwords
 from nbagent.jupyter.persons import Persons
 from nbagent.jupyter.refusals import Refusals
@@ -71,6 +72,7 @@ class Extension:
         )  # one for all: where its key can't be kept, what was sealed counts as long as this kernel lives
         self.persons = Persons(shell, self.kernel)
         self.number = CellNumber(shell, self.persons.asked)
+        self.main = MainThread(shell, lambda: self.kernel.gate, passes_by)
         self.timer = CellTimer(shell)
         self.passwords = Passwords(shell)
         self.tools: list[Tool] = []
@@ -241,6 +243,7 @@ class Extension:
         shell.configurables.append(self.traits)
         self.persons.install()
         self.number.install()
+        self.main.install()
         self.timer.install()
         self.passwords.install()
         self.waiting.install()
@@ -267,6 +270,7 @@ class Extension:
 
             close_later(self.mcp)
         self.persons.remove()
+        self.main.remove()  # around the one of the number
         self.number.remove()
         self.timer.remove()
         self.passwords.remove()

@@ -9,6 +9,11 @@ from __future__ import annotations
 import inspect
 
 MAGICS = ("agent",)
+PASSING = frozenset(
+    {"", "agents", "allow", "context", "deny", "doctor", "help", "history", "hooks", "mode", "prompt", "sessions"}
+    | {"status", "stop", "todos", "traceback"}
+)
+"""The commands that run no code and change no variables: they need not wait for code that runs."""
 _MAGIC_CALLS = frozenset({"run_line_magic", "run_cell_magic"})
 
 
@@ -41,6 +46,13 @@ class Transform:
             return lines
         body = "".join(lines[first + 1 :]) or "\n"
         return [f"await get_ipython().run_cell_magic({name!r}, {rest.strip()!r}, {body!r})\n"]
+
+
+def passes_by(code: str) -> bool:
+    """Whether a cell is nothing but `%agent` lines of `PASSING`: `%agent stop` gets through while an agent's code awaits."""
+    lines = [line for line in code.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    words = [line.split() for line in lines if _is_line(line)]
+    return bool(lines) and len(words) == len(lines) and all("".join(word[1:2]) in PASSING for word in words)
 
 
 def _is_line(line: str) -> bool:

@@ -79,6 +79,17 @@ class Gate:
             # signal.signal first runs handlers that are due, so a signal of ours still ends in _handle
             signal.signal(signal.SIGINT, self._old)
 
+    @property
+    def old(self) -> Any:
+        """Who gets the interrupts that are not for this code, and has SIGINT again at the end."""
+        return self._old
+
+    def retake(self, old: Any) -> None:
+        """Take SIGINT again, which somebody else took meanwhile; from now on `old` is whose it is otherwise."""
+        if self._owns_signal:
+            self._old = old if old != self._handle else self._old
+            signal.signal(signal.SIGINT, self._handle)
+
     def left(self) -> float | None:
         """Return the seconds until the time limit, None without one."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())

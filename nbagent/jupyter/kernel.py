@@ -59,6 +59,12 @@ class ShellKernel:
         self._floods = floods
         self._lock = asyncio.Lock()  # one piece of code at a time: what is patched is the kernel's
         self._running = False
+        self._gate: Gate | None = None
+
+    @property
+    def gate(self) -> Gate | None:
+        """The gate of the code that runs in here now."""
+        return self._gate
 
     @property
     def running(self) -> bool:
@@ -127,11 +133,11 @@ class ShellKernel:
                 report = _Report(error="UsageError", message=_REFUSED)
             else:
                 with gate, Capture(self._shell, outputs, gate, scratch=scratch) as capture:
-                    self._running = True
+                    self._running, self._gate = True, gate
                     report = await self._in_task(body, gate, capture, pid)
                     await capture.drain()
         finally:
-            self._running = False
+            self._running, self._gate = False, None
             if gate.person or gate.timed_out:
                 end_processes(processes)  # what stopped code has started must not go on alone
             if report.error and not outputs.errors:

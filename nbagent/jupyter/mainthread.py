@@ -1,0 +1,364 @@
+"""The queue for the kernel's main thread: a person's cells and the code of agents in the background take turns.
+
+First come, first served. A cell of the person's has its turn from its first line to its last, an agent one call long: so
+no code ever runs in the middle of other code, and between two calls of an agent the person gets in. A cell is what a
+front end asks for (ipykernel's `do_execute`): the wrapper works on all versions, since each handles one such request
+after the other. Clicks (comm messages), completions, inspections and what runs on a subshell's thread take no turn:
+they run no code of cells, or not on this thread. Nor do the commands that `passes` tells (`%agent stop`): they must get
+through while code runs that awaits, and count as no cell then.
+
+An interrupt hits what runs. Synchronous code of an agent gets it itself (`interrupts.Gate`). Where that code awaits, or
+between two turns, it frees the cell that waits, which ends as interrupted and has not run; the agent goes on.
+
+This module must not know of agents, tools or pages. Read `MainThread.turn`, then `MainThread._request`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import signal
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from nbagent.jupyter.interrupts import Gate
+from nbagent.jupyter.pump import own_parent
+from nbagent.jupyter.waitline import WaitLine
+
+YOUR_CELL = "your cell"
+"""What people read of a cell that waits: its number is known only when it begins."""
+A_REQUEST = "a request of the page"
+"""What they read of code that a front end runs for itself (a list of variables): it has no number."""
+
+
+class Freed(Exception):
+    """The person interrupted a cell that waited for its turn."""
+
+
+@dataclass(eq=False, slots=True)
+class _Ticket:
+    """A place in the queue. `told` gets what it waits for; `go` is done when its turn begins."""
+
+    who: str
+    told: Callable[[str], object]
+    go: asyncio.Future[None]
+    cell: bool = False
+    said: str = ""
+    began: float = 0.0
+    freed: bool = False
+    loans: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def lends(self, who: str) -> bool:
+        """Whether it lets `who` run in its turn."""
+        return any(not names or who in names for names in self.loans)
+
+    def free(self) -> None:
+        """Give up waiting, or the turn that has come but not begun."""
+        self.freed = True
+        if not self.go.done():
+            self.go.set_result(None)
+
+    def say(self, text: str) -> None:
+        """Tell what it waits for, if that is new; in a turn of the loop of its own, so that no listener breaks the queue."""
+        if text != self.said:
+            self.said = text
+            self.go.get_loop().call_soon(self.told, text)
+
+
+def _nobody(_: str) -> None:
+    """Where nobody wants to know what is waited for."""
+
+
+class MainThread:
+    """The queue of one shell. `install` has the person's cells take turns, too; a terminal has none that could.
+
+    All of it is used on the kernel's own loop. `gate` returns the gate of the agent's code that runs now; `passes` tells
+    of a cell's code whether it takes no turn.
+    """
+
+    def __init__(
+        self,
+        shell: Any,
+        gate: Callable[[], Gate | None] = lambda: None,
+        passes: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self._shell, self._gate, self._passes = shell, gate, passes
+        self._kernel: Any = getattr(shell, "kernel", None)
+        self._queue: list[_Ticket] = []
+        self._holder: _Ticket | None = None
+        self._guest: _Ticket | None = None  # who runs in the holder's turn, lent to it
+        self._turn: ContextVar[_Ticket | None] = ContextVar("nbagent_turn", default=None)
+        self._before: Any = None
+        self._wrapper: Any = None
+
+    @property
+    def holder(self) -> str:
+        """Who has the turn now, as people read it ("In[7]"); "" where nobody has."""
+        now = self._guest or self._holder
+        return now.who if now is not None else ""
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Who waits for a turn, in order."""
+        return tuple(ticket.who for ticket in self._queue)
+
+    @asynccontextmanager
+    async def turn(self, who: str, waiting: Callable[[str], object] = _nobody) -> AsyncGenerator[None]:
+        """Wait for a turn and have it while entered. Cancelling ends the wait, and leaves no trace in the queue.
+
+        Inside a turn of an agent's it is no second one. Never hold one while a person is asked.
+
+        Args:
+            who: what people read of whose code it is, "Explore (find dates)".
+            waiting: called on the loop with what it waits for ("waits for In[7]"), each time that changes, and with ""
+                when it goes on or gives up; not called where it does not wait.
+        """
+        around = self._turn.get()
+        if around is not None and not around.cell and self._has(around):
+            yield
+            return
+        ticket = _Ticket(who, waiting, asyncio.get_running_loop().create_future())
+        await self._take(ticket)
+        token = self._turn.set(ticket)
+        try:
+            yield
+        finally:
+            self._turn.reset(token)
+            self._end(ticket)
+
+    @asynccontextmanager
+    async def lend(self, *to: str) -> AsyncGenerator[None]:
+        """While entered, let code of `to` (as in `turn`'s `who`; none named: of all agents) run in the caller's turn.
+
+        For who has the turn and waits for that code; one after the other, no cells. Leaving waits until the last has
+        ended. Without a turn there is nothing to lend: nothing happens.
+        """
+        ticket = self._turn.get()
+        if ticket is None or ticket is not self._holder:
+            yield
+            return
+        ticket.loans.append(to)
+        self._advance()
+        try:
+            yield
+        finally:
+            ticket.loans.remove(to)
+            if (guest := self._guest) is not None:
+                await guest.over.wait()
+
+    def leave(self) -> None:
+        """Call first in a task that goes on beside the cell that starts it: it has no part in that cell's turn."""
+        self._turn.set(None)
+
+    def install(self) -> None:
+        """Wrap `do_execute`; a second call does nothing."""
+        if self._kernel is None or self._wrapper is not None:
+            return
+        self._before = self._kernel.__dict__.get("do_execute")
+        original = self._kernel.do_execute
+
+        @functools.wraps(original)  # ipykernel looks at its signature
+        async def do_execute(*args: Any, **kwargs: Any) -> Any:
+            if self._wrapper is None or threading.current_thread() is not threading.main_thread():
+                return await original(*args, **kwargs)
+            return await self._request(original, args, kwargs)
+
+        self._wrapper = do_execute
+        self._kernel.do_execute = do_execute
+
+    def remove(self) -> None:
+        """Take the wrapper off; where somebody wrapped it again, it stays and changes nothing any more."""
+        if self._wrapper is not None and self._kernel.__dict__.get("do_execute") is self._wrapper:
+            if self._before is None:
+                del self._kernel.do_execute
+            else:
+                self._kernel.do_execute = self._before
+        self._wrapper = self._before = None
+
+    # ── the queue ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _has(self, ticket: _Ticket) -> bool:
+        return ticket is self._holder or ticket is self._guest
+
+    async def _take(self, ticket: _Ticket) -> None:
+        self._queue.append(ticket)
+        self._advance()
+        if ticket.go.done():
+            return
+        try:
+            await ticket.go
+        except BaseException:
+            self._give_up(ticket)
+            raise
+        finally:
+            ticket.say("")
+        if ticket.freed:
+            self._give_up(ticket)
+            raise Freed
+
+    def _give_up(self, ticket: _Ticket) -> None:
+        if self._has(ticket):  # its turn came at the same moment
+            self._end(ticket)
+        elif ticket in self._queue:
+            self._queue.remove(ticket)
+
+    def _end(self, ticket: _Ticket) -> None:
+        if ticket is self._guest:
+            self._guest = None
+        else:  # a guest whose host has gone has the turn alone
+            self._holder, self._guest = self._guest, None
+        ticket.over.set()
+        self._advance()
+
+    def _advance(self) -> None:
+        """Give the turn to the next in line, if it is free or lent; tell all others what they wait for."""
+        self._queue = [ticket for ticket in self._queue if not ticket.go.done()]
+        holder = self._holder
+        if holder is None:
+            if self._queue:
+                self._holder = self._begin(self._queue[0])
+        elif self._guest is None:
+            lent = (ticket for ticket in self._queue if not ticket.cell and holder.lends(ticket.who))
+            if (guest := next(lent, None)) is not None:
+                self._guest = self._begin(guest)
+        for ticket in self._queue:
+            ticket.say(f"waits for {self.holder}")
+
+    def _begin(self, ticket: _Ticket) -> _Ticket:
+        self._queue.remove(ticket)
+        ticket.began = time.monotonic()
+        if ticket.cell and ticket.who == YOUR_CELL:
+            ticket.who = f"In[{self._shell.execution_count}]"
+        ticket.go.set_result(None)
+        return ticket
+
+    # ── cells ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _request(self, original: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        """Handle one execute request: at its turn, or at once where it takes none."""
+        asked = _Asked.of(args, given)
+        around = self._turn.get()
+        if around is not None and self._has(around):  # a cell that runs a cell
+            return await original(*args, **given)
+        if self._passes(asked.code):
+            return await self._pass(original, args, given)
+        ticket = _Ticket(
+            A_REQUEST if asked.apart else YOUR_CELL, _nobody, asyncio.get_running_loop().create_future(), cell=True
+        )
+        number = self._kernel.execution_count
+        try:
+            with own_parent(self._kernel):
+                await self._wait(ticket, quiet=asked.apart)
+        except Freed:
+            return self._not_run(number, silent=asked.silent)
+        if not asked.silent and self._kernel.execution_count != number:
+            self._publish("execute_input", {"code": asked.code, "execution_count": self._kernel.execution_count})
+        token = self._turn.set(ticket)
+        try:
+            return await original(*args, **given)
+        finally:
+            self._turn.reset(token)
+            self._end(ticket)
+
+    async def _pass(self, original: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        """Carry out a command, although code may be under way that awaits: that keeps its number and the interrupts."""
+        if self.holder and len(args) < 3:
+            given = {**given, "store_history": False}
+        gate = self._gate()
+        idle = self._idle(gate)
+        if gate is not None:  # IPython takes SIGINT for the command, right when that begins
+            asyncio.get_running_loop().call_soon(self._retake)
+        try:
+            return await original(*args, **given)
+        finally:
+            self._leave(signal.getsignal(signal.SIGINT), idle)
+
+    async def _wait(self, ticket: _Ticket, *, quiet: bool) -> None:
+        """Wait for the turn of a cell; raises `Freed` where the person interrupts it."""
+        if self._holder is None and not self._queue:
+            await self._take(ticket)
+            return
+
+        def text() -> str:
+            running = self._guest or self._holder
+            seconds = 0 if running is None else int(time.monotonic() - running.began)
+            return f"Waits for the code of “{self.holder}” (started {seconds} s ago) …"
+
+        with self._interruptible(), WaitLine(self._publish, None if quiet else text):
+            await self._take(ticket)
+
+    def _not_run(self, number: int, *, silent: bool) -> dict[str, Any]:
+        """Return the reply for a cell that was freed, and show it."""
+        said = f"You interrupted this cell while it waited for “{self.holder}”. It did not run."
+        error = {"ename": "KeyboardInterrupt", "evalue": said, "traceback": [f"KeyboardInterrupt: {said}"]}
+        if not silent:
+            self._publish("error", error)
+        return {"status": "error", **error, "execution_count": number, "user_expressions": {}, "payload": []}
+
+    def _publish(self, kind: str, content: dict[str, Any]) -> None:
+        kernel = self._kernel
+        parent = kernel.get_parent("shell")
+        kernel.session.send(kernel.iopub_socket, kind, content, parent=parent, ident=kind.encode())
+
+    # ── interrupts ──────────────────────────────────────────────────────────────────────────────────────────────────
+    # ipykernel takes SIGINT before it handles a request and gives it back afterwards (`saved_sigint_handler`), as if
+    # nothing ran besides. Here the agent's code may be under way at both ends, or at one.
+
+    @contextmanager
+    def _interruptible(self) -> Generator[None]:
+        """Have an interrupt free the cells that wait, unless it is for the agent's code; else it would end the kernel."""
+        taken, idle = signal.getsignal(signal.SIGINT), self._idle(gate := self._gate())
+        if gate is None:
+            signal.signal(signal.SIGINT, self._free)
+        else:
+            gate.retake(self._free)
+        try:
+            yield
+        finally:
+            self._leave(taken, idle)
+
+    def _idle(self, gate: Gate | None) -> Any:
+        """Return who has SIGINT while nothing runs."""
+        return self._kernel.saved_sigint_handler if gate is None else gate.old
+
+    def _retake(self) -> None:
+        if (gate := self._gate()) is not None:
+            gate.retake(signal.getsignal(signal.SIGINT))
+
+    def _leave(self, taken: Any, idle: Any) -> None:
+        """Leave SIGINT with the agent's code, if that is under way, else as ipykernel took it; and say whose it is then."""
+        if (gate := self._gate()) is not None:
+            gate.retake(idle)
+            self._kernel.saved_sigint_handler = signal.getsignal(signal.SIGINT)
+        else:
+            signal.signal(signal.SIGINT, taken)
+            self._kernel.saved_sigint_handler = idle
+
+    def _free(self, _signum: int, _frame: FrameType | None) -> None:
+        for ticket in self._queue:
+            if ticket.cell:  # the loop may sleep, and hears only this way
+                ticket.go.get_loop().call_soon_threadsafe(ticket.free)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a front end asks for. `silent`: nothing of it is shown; `apart`: it is no cell of the person's."""
+
+    code: str
+    silent: bool
+    apart: bool
+
+    @classmethod
+    def of(cls, args: tuple[Any, ...], given: dict[str, Any]) -> _Asked:
+        """Read the arguments of `do_execute`."""
+        names = ("code", "silent", "store_history")
+        all_given = {**dict(zip(names, args, strict=False)), **given}
+        silent = bool(all_given.get("silent", False))
+        return cls(str(all_given.get("code", "")), silent, silent or not all_given.get("store_history", True))
