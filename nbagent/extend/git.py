@@ -1,0 +1,263 @@
+"""Runs git for us: no shell, a clean environment, no question at a terminal, a bounded time, nothing of the project's.
+
+A repository may bring programs along: hooks, filters, merge drivers, a file monitor, helpers of a remote. They are code
+that nobody trusted, so hooks, monitor, editors, pagers, signing and the network are off in every call. Filters and merge
+drivers that the person set up (`~/.gitconfig`, the system's file: Git LFS, say) stay, for they run in each git of
+theirs; those of the repository's own settings do not, and `own_filters` names them, so that no file that needs one is
+committed or written without it. No setting is ever changed. It must not know what git is used for. Read `Git.run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbagent.core.errors import ToolError
+from nbagent.core.messages import clean
+from nbagent.extend.textfiles import is_inside
+
+SECONDS = 60.0
+"""How long one call of git may take."""
+_GRACE = 2.0  # seconds in which git takes its lock files away when it is told to end
+_SAFE = (
+    *("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false"),
+    *("-c", "core.pager=cat", "-c", "submodule.recurse=false", "-c", "safe.bareRepository=explicit"),
+    *("-c", "commit.gpgSign=false", "-c", "merge.verifySignatures=false", "-c", "log.showSignature=false"),
+    *("-c", "rerere.enabled=false", "-c", "merge.autoStash=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"),
+    *("-c", "core.filesRefLockTimeout=5000", "-c", "core.packedRefsTimeout=5000", "-c", "advice.detachedHead=false"),
+    *("-c", "user.useConfigOnly=true"),  # no name made up of the machine's: `changes.identity` gives one
+    *("-c", "core.sshCommand=false", "-c", "credential.helper=", "-c", "diff.external=", "-c", "core.quotePath=false"),
+    *("--no-pager", "--literal-pathspecs"),
+)
+_ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":", "GIT_PAGER": "cat", "GIT_ASKPASS": "", "SSH_ASKPASS": "",
+    "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_MERGE_AUTOEDIT": "no",
+    "GIT_LFS_SKIP_SMUDGE": "1", "LC_ALL": "C", "LANGUAGE": "",
+}  # fmt: skip
+_WHO = tuple(f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL"))
+_PLUMBING = frozenset(
+    # commands that write or read no file of a checkout, so that no filter and no merge driver counts for them
+    {
+        *("cat-file", "commit-tree", "config", "diff-tree", "for-each-ref", "hash-object", "ls-files", "ls-tree"),
+        *("merge-base", "merge-file", "mktree", "rev-list", "rev-parse", "show-ref", "symbolic-ref", "update-ref"),
+        *("var", "version", "write-tree", "branch", "check-attr", "check-ref-format"),
+    }
+)
+_FILTER, _DRIVER = re.compile(r"filter\.(.+)\.(\w+)", re.DOTALL), re.compile(r"merge\.(.+)\.driver", re.DOTALL)
+_FILTER_KEYS = {"clean": "", "smudge": "", "process": "", "required": "false"}
+
+
+class GitError(ToolError):
+    """Git is not there, refused or failed; the text is one sentence that says what to do."""
+
+
+class NotARepository(GitError):
+    """The folder does not lie in the checkout of a git repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a call of git ended: its exit code, its output as bytes, and what it said about it."""
+
+    code: int
+    out: bytes
+    said: str
+
+    @property
+    def text(self) -> str:
+        """The output as text without the spaces around it."""
+        return os.fsdecode(self.out).strip()
+
+    @property
+    def fields(self) -> list[str]:
+        """The output of a command with `-z`, split."""
+        return [os.fsdecode(part) for part in self.out.split(b"\0") if part]
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What the settings would run on files: the settings that keep out what is the repository's, and its filters."""
+
+    settings: tuple[tuple[str, str], ...] = ()
+    filters: frozenset[str] = frozenset()
+
+
+class Git:
+    """Git in one folder. `environment` is the caller's; everything of it that is named GIT_… is left out, but for who writes."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self._environment = dict(os.environ if environment is None else environment)
+
+    def at(self, folder: Path) -> Git:
+        """Return the same git in another folder."""
+        return Git(folder, self._environment)
+
+    async def run(
+        self,
+        *words: str,
+        data: bytes | str = b"",
+        ok: Sequence[int] = (0,),
+        env: Mapping[str, str] | None = None,
+        seconds: float = SECONDS,
+    ) -> Ran:
+        """Run `git WORDS` with `data` as its input, and return how it ended.
+
+        `ok` are the exit codes that are no failure; `env` is added to the environment (GIT_INDEX_FILE, say). Raises
+        GitError for any other code, where git is not there, and where it takes longer than `seconds`.
+        """
+        programs = Programs() if words[0] in _PLUMBING else await self.programs()
+        more = {**_settings(programs.settings), **(env or {})}
+        ran = await self._call(words, data.encode() if isinstance(data, str) else data, more, seconds)
+        if ran.code not in ok:
+            raise _failure(words, ran, self.folder)
+        return ran
+
+    async def text(self, *words: str, env: Mapping[str, str] | None = None) -> str:
+        """Return what `git WORDS` prints, without the spaces around it; raises GitError."""
+        return (await self.run(*words, env=env)).text
+
+    async def find(self, *words: str) -> str:
+        """Return what `git WORDS` prints, "" where it fails with the exit code 1 or 128: what was asked for is not there."""
+        ran = await self.run(*words, ok=(0, 1, 128))
+        return ran.text if ran.code == 0 else ""
+
+    async def top(self) -> Path:
+        """Return the top folder of the checkout that the folder lies in; raises `NotARepository`."""
+        ran = await self.run("rev-parse", "--show-toplevel", ok=(0, 128))
+        top = Path(ran.text) if ran.code == 0 else None
+        if top is not None and is_inside(self.folder, top) and (top / ".git").exists():
+            return top
+        if "dubious ownership" in ran.said:
+            raise NotARepository(
+                f"git does not read {_shown(self.folder)}, because the folder belongs to another user: allow it with "
+                f'git config --global --add safe.directory "{_shown(self.folder)}", or go on with --no-worktrees.'
+            )
+        raise NotARepository(
+            f"{_shown(self.folder)} is not the checkout of a git repository, so teammates can't get copies of their own: make "
+            f"one (git init, git add, git commit), or let them all work in this folder with --no-worktrees."
+        )
+
+    async def programs(self) -> Programs:
+        """Find out which programs the repository's own settings would run on files, and how to keep them out."""
+        ran = await self._call(("config", "--includes", "--show-scope", "-z", "--list"), b"", {}, SECONDS)
+        if ran.code != 0:
+            raise _failure(("config",), ran, self.folder)
+        return _programs(ran.out)
+
+    async def _call(self, words: Sequence[str], data: bytes, env: Mapping[str, str], seconds: float) -> Ran:
+        path = self._environment.get("PATH")
+        git = shutil.which("git", path=path)
+        if git is None or not Path(git).is_absolute() or is_inside(Path(git), self.folder):
+            raise GitError("git is not installed here (no git on PATH): install it, or go on with --no-worktrees.")
+        clear = {k: v for k, v in self._environment.items() if not k.upper().startswith("GIT_") or k in _WHO}
+        try:
+            process = subprocess.Popen(  # noqa: S603, ASYNC220  (words of ours and git's full path; starting takes no time)
+                [git, *_SAFE, *words],
+                cwd=self.folder,
+                env={**clear, **_ENVIRONMENT, **env},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise GitError(f"git can't be started in {_shown(self.folder)}: {error.strerror or error}.") from error
+        try:
+            out, said = await asyncio.to_thread(_finish, process, data, seconds)
+        except subprocess.TimeoutExpired:
+            raise GitError(f"git {words[0]} took longer than {seconds:g} seconds and was stopped.") from None
+        except asyncio.CancelledError:
+            _signal(process, signal.SIGTERM)  # its thread reaps it
+            raise
+        return Ran(process.returncode, out, clean(said.decode("utf-8", "replace")))
+
+
+def _finish(process: subprocess.Popen[bytes], data: bytes, seconds: float) -> tuple[bytes, bytes]:
+    """Give a process its input and take its output; end it, gently first, where it takes too long."""
+    with process:
+        try:
+            return process.communicate(data, seconds)
+        except subprocess.TimeoutExpired:
+            _signal(process, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=_GRACE)
+            _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+            raise
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Send a signal to git and to what it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if os.name == "posix":
+            os.killpg(process.pid, number)
+        else:
+            process.terminate()
+
+
+def _programs(listed: bytes) -> Programs:
+    """Return the programs in what `git config --show-scope -z --list` said: scope, NUL, key, newline, value, NUL."""
+    parts = listed.decode("utf-8", "surrogateescape").split("\0")
+    theirs: dict[str, str] = {}
+    ours: set[str] = set()
+    settings: dict[str, str] = {}
+    for scope, entry in zip(parts[::2], parts[1::2], strict=False):
+        key, _, value = entry.partition("\n")
+        if _FILTER.fullmatch(key) or _DRIVER.fullmatch(key):
+            if scope in {"local", "worktree"}:
+                ours.add(key)
+            elif scope != "command":
+                theirs[key] = value
+        elif scope in {"local", "worktree"} and key.startswith("branch.") and key.endswith(".mergeoptions"):
+            settings[key] = ""
+        elif scope in {"local", "worktree"} and key in {"pull.twohead", "pull.octopus"}:
+            settings[key] = "recursive"  # a strategy of another name is a program
+    settings |= {key: theirs.get(key, "exit 1") for key in ours if _DRIVER.fullmatch(key)}
+    filters = {found[1] for key in ours if (found := _FILTER.fullmatch(key))}
+    for name in filters:
+        settings |= {
+            f"filter.{name}.{key}": theirs.get(f"filter.{name}.{key}", nothing) for key, nothing in _FILTER_KEYS.items()
+        }
+    known = {found[1] for key in theirs if (found := _FILTER.fullmatch(key))}
+    return Programs(tuple(sorted(settings.items())), frozenset(filters - known))
+
+
+def _settings(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return settings as an environment, for a key with `=` in it can't be told by `-c`."""
+    env = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return env
+
+
+_SENTENCES = (
+    # what git says → what a person does
+    ("not a git repository", NotARepository, "{folder} is not in a git repository: make one (git init, git add, git commit)."),
+    ("index.lock", GitError, "Another git is at work in {folder}: wait for it, or delete its index.lock if it crashed."),
+    ("No space left", GitError, "git could not write in {folder}: the disk is full."),
+    ("Read-only file system", GitError, "git can't write in {folder}: the disk is read-only."),
+    ("Permission denied", GitError, "git may not write in {folder}: permission denied."),
+    ("promisor remote", GitError, "This clone does not hold all its files (a partial clone): get them with git first (git checkout, git fetch)."),
+)  # fmt: skip
+
+
+def _failure(words: Sequence[str], ran: Ran, folder: Path) -> GitError:
+    for mark, kind, sentence in _SENTENCES:
+        if mark in ran.said:
+            return kind(sentence.format(folder=_shown(folder)))
+    lines = [line.strip() for line in ran.said.splitlines() if line.strip()]
+    told = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "")
+    told = told.removeprefix("fatal: ").removeprefix("error: ").rstrip(".")
+    return GitError(f"git {words[0]} failed: {told or f'exit code {ran.code}'}.")
+
+
+def _shown(folder: Path) -> str:
+    return clean(str(folder))
