@@ -111,6 +111,7 @@ async def run_agent_cell(
         reins = _reins(extension, stop, request.settings.cell_timeout)
         async with find_place(extension.shell, reins, extension.refusals, extension.silent) as place:
             live.approver, live.view = place.approver, place.live
+            extension.underway.changed()
             place.notebook = place.notebook or extension.file
             try:
                 outcome = await _shown_or_run(extension, request, place, live)

@@ -20,6 +20,7 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.log import LogFile
 from nbagent.app.traits import NbAgent
 from nbagent.app.transform import passes_by, transform
+from nbagent.app.tray import KernelTray
 from nbagent.app.underway import LiveRun, Underway
 from nbagent.app.waiting import WaitingRecords
 from nbagent.config import Settings, load
@@ -82,6 +83,7 @@ class Extension:
         self.last: Conversation | None = None
         self.file: Notebook | None = None  # of `nbagent ask --notebook`: a notebook that nobody has open
         self.underway = Underway()
+        self.tray = KernelTray(self)
         self.chosen: dict[str, Any] = {}
         self.agreed: set[tuple[str, ...]] = set()
         self.shown: dict[str, Point] = {}  # of each notebook: where the record ends that was shown last
@@ -259,6 +261,7 @@ class Extension:
         """Take everything out of the shell again."""
         shell = self.shell
         self.waiting.remove()
+        self.tray.close()
         if self.desk is not None:
             self.desk.close()
         if "hooks" in self.__dict__:

@@ -19,6 +19,8 @@ from typing import Any, Literal
 import anywidget
 import traitlets
 
+from nbagent import esm
+
 _log = logging.getLogger("nbagent")
 
 VERSION = 1
@@ -35,10 +37,14 @@ _RUN = re.compile(r"\Arun-[0-9a-f]{1,32}\Z")
 
 
 class DeskWidget(anywidget.AnyWidget):
-    """The comm as a widget without a view: each page of the kernel loads static/desk.js for it."""
+    """The comm as a widget without a view: each page of the kernel loads static/desk.js for it.
 
-    _esm = Path(__file__).parent / "static" / "desk.js"
+    `tray` is the id of the model that each page shows at the bottom of the notebook, "" for none.
+    """
+
+    _esm = esm.module(Path(__file__).parent / "static", "desk.js")
     _view_name = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    tray = traitlets.Unicode("").tag(sync=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,10 @@ class Desk:
         self._closed = False
         self.widget = DeskWidget()
         self.widget.on_msg(lambda _widget, content, _buffers: self._receive(content))
+
+    def hang(self, tray: str) -> None:
+        """Have the pages show the widget with this model id at the bottom of the notebook; "": none any more."""
+        self.widget.tray = tray
 
     def close(self) -> None:
         """Take the buttons and marks out of the pages again."""

@@ -159,6 +159,12 @@ class QuestionCard:
         """Return what a button does: `action`, on the loop."""
         return lambda: self._view.post(action)
 
+    def arm(self) -> None:
+        """Take no click for a moment: the card has just moved under the person's hand."""
+        self._alive = False
+        self._ready = self._view.arm(self)
+        self.refresh()
+
     def wake(self) -> None:
         """Take clicks."""
         self._alive = True

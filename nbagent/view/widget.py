@@ -20,16 +20,16 @@ from nbagent import esm
 from nbagent.core import events as ev
 from nbagent.core.ports import Answered
 from nbagent.view import asking, html
+from nbagent.view.asks import Ask, Card, card_of
 from nbagent.view.cards import ApprovalCard, Wakes, button, close_tree
 from nbagent.view.fold import ViewModel, coalesce, fold_all
 from nbagent.view.items import QuestionItem
 from nbagent.view.patches import Page
-from nbagent.view.questioncard import QuestionCard
 from nbagent.view.text import escape
 from nbagent.view.words import running_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from nbagent.core.messages import Json
 
@@ -104,7 +104,9 @@ class AgentView:
         self._errors = ipywidgets.HTML(layout={"display": "none"})
         self._asks = ipywidgets.VBox()
         self._asks.add_class("nbagent-asks")
-        self._cards: dict[str, ApprovalCard | QuestionCard] = {}
+        self._cards: dict[str, Card] = {}
+        self._open: dict[str, Ask] = {}
+        self._listeners: list[Callable[[], None]] = []
         self._asked: set[str] = set()
         self._foot = ipywidgets.HBox([self._spare, self._stop])
         self._foot.add_class("nbagent-foot")
@@ -147,6 +149,7 @@ class AgentView:
             self._timer.cancel()
         self._closed = True
         self._cards.clear()
+        self._opens({})
         close_tree(self.widget)
 
     def _show_head(self) -> None:
@@ -190,6 +193,23 @@ class AgentView:
 
     # ── cards ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """What the person is asked now, oldest first, a card each; the run has not gone on since."""
+        return tuple(self._open.values())
+
+    def on_asks(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Have `changed` called on the loop, soon after `asks` has changed; return what ends that."""
+        self._listeners.append(changed)
+        return lambda: self._listeners.remove(changed) if changed in self._listeners else None
+
+    def _opens(self, wanted: Mapping[str, Sequence[Json | QuestionItem]]) -> None:
+        opened = {key: self._open.get(key) or Ask(key, tuple(about), self.now()) for key, about in wanted.items()}
+        if list(opened) != list(self._open):
+            self._open = opened
+            for changed in self._listeners:
+                self._loop.call_soon(changed)
+
     def _sync_cards(self) -> None:
         """Show a card for every open approval and question, and only for those."""
         wanted = self._wanted()
@@ -198,6 +218,7 @@ class AgentView:
             for key, about in wanted.items():
                 card = old.pop(key, None)
                 self._cards[key] = self._new_card(about) if card is None else card
+            self._opens(wanted)
             self._asks.children = tuple(card.widget for card in self._cards.values())
             for card in old.values():
                 card.done = True
@@ -233,12 +254,9 @@ class AgentView:
             wanted[key] = [*wanted.get(key, []), question]
         return {key: found for key, found in wanted.items() if key in self._cards or len(found) == found[0].of}
 
-    def _new_card(self, about: list[Json] | list[QuestionItem]) -> ApprovalCard | QuestionCard:
+    def _new_card(self, about: Sequence[Json | QuestionItem]) -> Card:
         self._serial += 1
-        questions = [one for one in about if isinstance(one, QuestionItem)]
-        if questions:
-            return QuestionCard(self._serial, questions, self)
-        return ApprovalCard(self._serial, [one for one in about if not isinstance(one, QuestionItem)], self)
+        return card_of(self._serial, about, self)
 
     def _show_foot(self) -> None:
         if self.view.ended is not None and self._foot.children:
@@ -288,7 +306,14 @@ class AgentView:
         return True
 
     def answer(self, call_id: str, shown: str, answered: Answered) -> None:
-        """Pass an answer on; if that fails, deny, and if that fails too, stop the run."""
+        """Pass an answer on; if that fails, deny, and if that fails too, stop the run.
+
+        It may come from a card in another place: then the one here, which asks the same, takes no answer any more.
+        """
+        for card in self._cards.values():
+            if isinstance(card, ApprovalCard) and not card.done and (call_id, shown) in card.ids:
+                card.done = True
+                card.refresh()
         if self._guarded(self._on_answer, call_id, shown, answered):
             return
         denied = Answered(approved=False, words=answered.words, by="error")

@@ -97,7 +97,7 @@ async def test_whether_there_is_more_to_read_is_said_by_the_height_and_every_col
         await desk.done()
 
 
-async def test_a_new_card_is_brought_into_sight_once_and_who_types_elsewhere_gets_a_sign(
+async def test_a_new_card_is_brought_into_sight_once_and_who_types_elsewhere_is_told_at_the_edge(
     lab: Lab, server: MessagesServer
 ) -> None:
     async with agent_notebook(
@@ -117,17 +117,21 @@ async def test_a_new_card_is_brought_into_sight_once_and_who_types_elsewhere_get
         await expect(notebook.button(agent, "Approve")).to_be_enabled()
         assert await card.evaluate(IN_SIGHT), "the card before it was taller"
 
-        sign = notebook.page.locator(".nbagent-sign")
-        await expect(sign).to_be_hidden()
+        tray, sign = notebook.page.locator(".nbagent-tray"), notebook.page.locator(".nbagent-sign")
+        await expect(tray).to_be_hidden()
         await notebook.js(
             "content().activeCellIndex = 1; content().mode = 'edit'; return content().scrollToItem(1, 'start')"
         )
         await notebook.until("document.activeElement.matches('.cm-content')")
-        await expect(sign).to_have_text("↓ The agent asks you")
+        await expect(tray).to_contain_text("1 approval waits")
+        await expect(sign).to_be_hidden()
         await notebook.page.keyboard.type("typed = 1")
         assert (await notebook.sources())[1].endswith("typed = 1") or "typed = 1" in (await notebook.sources())[1]
-        await sign.click()
-        await expect(sign).to_be_hidden()
+        await notebook.js("panel().node.removeAttribute('data-nbagent-tray')")  # as in a page that has no tray
+        await expect(sign).to_have_text("↓ The agent asks you")
+        await notebook.js("panel().node.dataset.nbagentTray = '1'")
+        await tray.get_by_role("button", name="Go to its cell").click()
+        await expect(tray).to_be_hidden()
         assert await card.evaluate(IN_SIGHT)
         desk.server.push(say("Both are there."))
         await notebook.press("Enter")

@@ -5,12 +5,14 @@
  *
  * Everything is kept in `initialize`: one desk for one document, and nothing that two documents share. It finds the
  * document's own nodes in the page, since a widget without a view has none. Must not know what a click does: the kernel
- * is told and answers. Read `initialize`, then `panelsOf`; the kernel's half is nbagent/jupyter/desk.py.
+ * is told and answers. Read `initialize`, then `panelsOf`; the kernel's half is nbagent/jupyter/desk.py. This file and what
+ * it imports become one module (nbagent/esm).
  *
  * @import { DocumentContext, Json, Model, SharedCell, SharedNotebook } from "./bridge_cells.js"
  *
  * @typedef {{connect: (slot: (...args: any[]) => void) => void, disconnect: (slot: (...args: any[]) => void) => void}} Signal
  */
+import { trayHanger } from "./desk_tray.js";
 
 const DESK_VERSION = 1;
 const READY_AT = [0, 1500, 4000, 10_000, 30_000]; // ms: some kernels hear the first only when the cell has ended
@@ -39,6 +41,9 @@ const STYLE = `
 .jp-Cell.nbagent-mine.jp-MarkdownCell > .jp-Cell-inputWrapper::after { background: none; }
 .jp-Cell.nbagent-stale > .jp-Cell-outputWrapper { opacity: .7; }
 .jp-Cell.nbagent-stale.nbagent-mine > .jp-Cell-inputWrapper::after { content: "agent · not run since"; }
+.nbagent-trayhost { position: absolute; z-index: 10; left: 0; right: 0; bottom: 0; }
+.jp-NotebookPanel[data-nbagent-tray] .jp-WindowedPanel-outer { height: calc(100% - var(--nbagent-tray, 0px)); }
+.jp-NotebookPanel[data-nbagent-tray] .nbagent-sign { display: none; }
 `;
 
 /**
@@ -111,7 +116,7 @@ function runCell(node, index) {
   return true;
 }
 
-/** @param {{model: Model & {widget_manager?: {context?: any}}}} props */
+/** @param {{model: Model & {get(name: string): any, widget_manager?: any}}} props */
 function initialize({ model }) {
   const context = /** @type {any} */ (model.widget_manager?.context);
   if (typeof context?.model?.sharedModel?.insertCell !== "function") return undefined;
@@ -137,9 +142,15 @@ function initialize({ model }) {
     }
   };
 
+  const trays = trayHanger(model.widget_manager);
+  /** @param {HTMLElement} node @returns {HTMLElement | null} */
+  const panelOf = (node) => node.closest(".jp-NotebookPanel");
+
   /** @param {HTMLElement} node */
   const letGo = (node) => {
     claimed.delete(node);
+    const panel = panelOf(node);
+    if (panel) trays.drop(panel);
     if (node.dataset.nbagentDesk !== page) return; // a newer desk has it
     delete node.dataset.nbagentDesk;
     node.querySelectorAll(".nbagent-mine, .nbagent-stale").forEach((cell) => cell.classList.remove("nbagent-mine", "nbagent-stale"));
@@ -158,7 +169,10 @@ function initialize({ model }) {
         cellsMove.observe(node.querySelector(".jp-WindowedPanel-viewport") ?? node, { childList: true });
       }
       markCells(node, notebook);
+      const panel = panelOf(node);
+      if (panel) void trays.hang(panel, model.get("tray") ?? "");
     }
+    trays.sweep((panel) => mine.some((node) => panel.contains(node)));
   };
   const later = () => {
     timer ??= setTimeout(draw, MARK_EVERY);
@@ -243,8 +257,10 @@ function initialize({ model }) {
     context.model.contentChanged?.disconnect(later);
     context.sessionContext?.statusChanged?.disconnect(kernelChanged);
     model.off("msg:custom", receive);
+    model.off("change:tray", later);
     model.off("comm_live_update", stop);
     claimed.forEach(letGo);
+    trays.sweep(() => false);
   };
 
   /** @param {unknown} _sender @param {string} status */
@@ -253,6 +269,7 @@ function initialize({ model }) {
   };
 
   model.on("msg:custom", receive);
+  model.on("change:tray", later);
   model.on("comm_live_update", stop); // it was alive when it was made: this is its end
   context.sessionContext?.statusChanged?.connect(kernelChanged);
   context.model.contentChanged?.connect(later);

@@ -113,6 +113,7 @@ export function controls(root, home, model, clicked, click, stopped) {
   let inside = false; // whether the person's last focus or click was in the view
   const decorate = () => {
     const free = document.activeElement === document.body || root.contains(document.activeElement);
+    const atWork = () => document.activeElement?.closest(".nbagent-card") != null; // another card must not take their keys
     dressCards(root, inside && free);
     for (const bar of root.querySelectorAll(".nbagent-bar:not([tabindex])")) {
       if (!(bar instanceof HTMLElement)) continue;
@@ -122,14 +123,14 @@ export function controls(root, home, model, clicked, click, stopped) {
       bar.setAttribute("aria-label", approval
         ? "Approve or deny the call. Enter approves, Escape goes to the box for what to do instead."
         : "Answer the question: a number chooses, Escape goes to the box for words.");
-      if (inside && free && !bar.closest(BEGINS_ABOVE)) bar.focus({ preventScroll: true });
+      if (inside && free && !atWork() && !bar.closest(BEGINS_ABOVE)) bar.focus({ preventScroll: true });
     }
     for (const card of root.querySelectorAll(`${BEGINS_ABOVE}:not([data-begun])`)) {
       const first = card.querySelector(QUESTION);
       if (!(card instanceof HTMLElement) || !(first instanceof HTMLElement)) continue; // not there yet
       card.dataset.begun = "1";
       first.tabIndex = 0;
-      if (inside && free) first.focus({ preventScroll: true });
+      if (inside && free && !atWork()) first.focus({ preventScroll: true });
     }
     if (!inside || document.activeElement !== document.body) return; // else the button that had the focus is gone
     const bar = root.querySelector(`${BEGINS_ABOVE} ${QUESTION}, .nbagent-bar`);
