@@ -169,7 +169,7 @@ class Subagents:
 
     def _parent(self) -> Model:
         assert self._agent is not None
-        return model_of(self._settings) if self._stands_in else self._agent.model
+        return self._extension.metered(model_of(self._settings)) if self._stands_in else self._agent.model
 
     def use_model(self, name: str) -> str:
         """Go on with the model `name` for the rest of this run, as a skill may ask; return what to tell people.
@@ -193,9 +193,9 @@ class Subagents:
             opened = open_beside(self._settings, name, parent)
             if not everywhere and (wanted or spec.source == "project"):
                 _at_the_same_server(opened, parent)
-            return opened
+            return self._extension.metered(opened)
         if spec.source == "built-in" and spec.name == "Explore" and (less := at_most(parent.name, EXPLORE_AT_MOST)):
-            return open_beside(self._settings, less, parent)
+            return self._extension.metered(open_beside(self._settings, less, parent))
         return parent
 
     def _tools(self, spec: AgentSpec) -> Iterable[Tool]:

@@ -69,7 +69,7 @@ class Assembly:
         """Return the agent; `gate` holds the rules in force."""
         place, conversation, ledger = self.place, self.conversation, Ledger()
         agent = Agent(
-            model=run_model(self.settings) if self.errand is None else self.errand.model(prompt),
+            model=run_model(self.settings, self.extension.metered) if self.errand is None else self.errand.model(prompt),
             tools=self._tools(ledger, conversation.results, conversation.seen),
             gate=gate,
             approver=place.approver,
@@ -93,7 +93,7 @@ class Assembly:
             notebook=self.notebook,
             new=self.ground.new,
             resumed=resumed,
-            named=lambda name: open_named(self.settings, name),
+            named=lambda name: self.extension.metered(open_named(self.settings, name)),
         )
         self.files.join(gate, conversation, agent.model)
         return self.subagents.join(

@@ -109,7 +109,7 @@ async def run_agent_cell(
     stop.bind(task.cancel if task is not None else None)
     try:
         reins = _reins(extension, stop, request.settings.cell_timeout)
-        async with find_place(extension.shell, reins, extension.refusals, extension.silent) as place:
+        async with find_place(extension.shell, reins, extension.refusals, extension.silent, extension.host) as place:
             live.approver, live.view = place.approver, place.live
             extension.underway.changed()
             place.notebook = place.notebook or extension.file

@@ -119,7 +119,7 @@ def _run(extension: Extension, conversation: Conversation) -> Run:
     settings, session = extension.settings(), conversation.session
     table = extension.hooks.table(session.id)
     agent = Agent(
-        model=run_model(settings),
+        model=run_model(settings, extension.metered),
         tools=Toolset(()),
         gate=settings.policy(conversation.kept),
         approver=_Nobody(),

@@ -27,7 +27,7 @@ from nbagent.config import Settings, load
 from nbagent.core.agents import AgentSpec
 from nbagent.core.errors import ConfigError
 from nbagent.core.policy import Mode
-from nbagent.core.ports import Notebook
+from nbagent.core.ports import Model, Notebook
 from nbagent.core.run import Stop
 from nbagent.core.tools import Tool
 from nbagent.extend.holds import Holds
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from nbagent.app.forks import Point
     from nbagent.app.hooks import KernelHooks
     from nbagent.app.model_command import Listings
+    from nbagent.app.place import Host
     from nbagent.app.privacy import Privacy
     from nbagent.app.starts import Move, Planned
     from nbagent.app.trusting import Trusting
@@ -96,6 +97,9 @@ class Extension:
         self.again: dict[str, float] = {}  # cells that a click runs now, until when: they ask the model in any case
         self.unfinished: Unfinished | None = None  # the last run, if it can be gone on with
         self.continued: dict[str, float] = {}  # cells whose run a click goes on with now, until when
+        self.host: Host | None = None  # of a worker: where its runs take place (app/jobrun.py)
+        self.metered: Callable[[Model], Model] = lambda model: model  # of a worker: its requests are counted elsewhere
+        self.next_session = ""  # the id of the session that the next conversation begins, "" for a new one
         self._loop: asyncio.AbstractEventLoop | None = None
         self.waiting = WaitingRecords(shell)
         self.refusals = Refusals()

@@ -72,7 +72,10 @@ async def conversation_of(
 
 def _begun(extension: Extension, settings: Settings, make: MakeTools, path: str, ground: Ground) -> Conversation:
     about: Json = {"kernel": extension.kernel_id} | ({"ways": ways} if (ways := ground.ways.to_json()) else {})
-    made = Conversation.begin(settings, make, extension.folder, path, seals=extension.seals, **about)
+    session, extension.next_session = extension.next_session, ""
+    made = Conversation.begin(
+        settings, make, extension.folder, path, seals=extension.seals, session_id=session, **about
+    )
     made.ways = ground.ways
     return made
 

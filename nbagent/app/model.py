@@ -6,7 +6,7 @@ one), never inside a reply. Must not know of cells. Read `open_named`, then `Run
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -73,16 +73,26 @@ def fallback_of(settings: Settings) -> tuple[Model | None, str]:
     return (second, "") if second.name != first.name else (None, "not used: it is the same model")
 
 
-def run_model(settings: Settings) -> RunModel:
+Metered = Callable[[Model], Model]
+"""Wraps a model so that its requests are counted beside those of others."""
+
+
+def _as_it_is(model: Model) -> Model:
+    return model
+
+
+def run_model(settings: Settings, metered: Metered = _as_it_is) -> RunModel:
     """Return the model of one run. Raises `ConfigError`."""
-    return RunModel(model_of(settings), settings, fallback_of(settings)[0])
+    return RunModel(model_of(settings), settings, fallback_of(settings)[0], metered)
 
 
 class RunModel:
     """The model of one run, which may change between two replies; it begins with `first`."""
 
-    def __init__(self, first: Model, settings: Settings, fallback: Model | None = None) -> None:
-        self._now, self._settings, self._fallback = first, settings, fallback
+    def __init__(
+        self, first: Model, settings: Settings, fallback: Model | None = None, metered: Metered = _as_it_is
+    ) -> None:
+        self._now, self._settings, self._fallback, self._metered = first, settings, fallback, metered
         self._first = first
         self._overloads = 0
 
@@ -148,7 +158,7 @@ class RunModel:
     async def stream(self, request: Request) -> AsyncGenerator[Json]:
         """Yield the events of one reply. A broken reply is thrown away whole, so the next try may ask another model."""
         try:
-            async with aclosing(self._now.stream(request)) as events:
+            async with aclosing(self._metered(self._now).stream(request)) as events:
                 async for event in events:
                     yield event
         except Overloaded as error:

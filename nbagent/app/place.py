@@ -13,7 +13,7 @@ import os
 import secrets
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
@@ -78,15 +78,23 @@ class Reins:
     limit: float | None = None
 
 
+Host = Callable[[Reins], AbstractAsyncContextManager[Place]]
+"""Makes the place of a run where none has to be looked for: in a worker."""
+
+
 @asynccontextmanager
 async def find_place(
-    shell: Any, reins: Reins, refusals: Refusals, silent: set[str] | None = None
+    shell: Any, reins: Reins, refusals: Refusals, silent: set[str] | None = None, host: Host | None = None
 ) -> AsyncGenerator[Place]:
     """Show the view at once, ask who is there, and yield the place; everything is closed again at the end.
 
     `refusals` gets what is denied because nobody can be asked while the cell runs, though somebody may read of it later.
-    `silent`: see `front_end.reach`.
+    `silent`: see `front_end.reach`. `host` makes the place instead, where there is one.
     """
+    if host is not None:
+        async with host(reins) as place:
+            yield place
+        return
     if getattr(shell, "kernel", None) is None:
         with stopping(reins.stop):
             yield _terminal()

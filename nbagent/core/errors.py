@@ -7,7 +7,8 @@
     │   │   └── Overloaded      the same, perhaps with another model
     │   ├── Rejected       the person: the request itself was refused (key, model name)
     │   │   └── ImagesRefused   the loop tries once more, without images
-    │   └── ContextFull    the loop tries once more without older images, then ends the run: it no longer fits
+    │   ├── ContextFull    the loop tries once more without older images, then ends the run: it no longer fits
+    │   └── Spent          the loop ends the run: the budget that it shares with others is used up
     ├── ToolError          the model: its text becomes the call's error result
     │   ├── NotebookError  the model: the notebook did not take an edit
     │   │   └── Unsure     the same, but perhaps it did: no answer came, or another one than was expected
@@ -58,6 +59,10 @@ class ImagesRefused(Rejected):
 
 class ContextFull(ModelError):
     """The conversation no longer fits the model's context window."""
+
+
+class Spent(ModelError):
+    """The budget that this run shares with others is used up, so the request was not sent."""
 
 
 class ToolError(NbagentError):

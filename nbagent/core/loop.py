@@ -13,7 +13,7 @@ from contextlib import aclosing
 from nbagent.core.closing import closing, nearing
 from nbagent.core.dispatch import act
 from nbagent.core.endings import Ending, refused
-from nbagent.core.errors import ContextFull, Interrupted, NbagentError
+from nbagent.core.errors import ContextFull, Interrupted, NbagentError, Spent
 from nbagent.core.events import Event, Noted, QuestionAnswered, QuestionAsked, Reason, ResultsAppended, State
 from nbagent.core.messages import CUT_SHORT, Block, text_block
 from nbagent.core.openings import Opening, stopping
@@ -57,6 +57,8 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
                 yield event
     except ContextFull as error:
         this.ending = Ending(Reason.CONTEXT_FULL, str(error))
+    except Spent as error:
+        this.ending = Ending(Reason.BUDGET, str(error))
     except Interrupted:
         this.ending = Ending(Reason.INTERRUPTED)
     except NbagentError as error:
