@@ -60,6 +60,7 @@ class ShellKernel:
         self._lock = asyncio.Lock()  # one piece of code at a time: what is patched is the kernel's
         self._running = False
         self._gate: Gate | None = None
+        self._lent: dict[str, Any] | None = None  # the person's namespace, while the shell works in a copy
 
     @property
     def gate(self) -> Gate | None:
@@ -74,9 +75,10 @@ class ShellKernel:
     def namespace(self) -> Mapping[str, Any]:
         """Return the person's variables by name: no underscore names, none that IPython put there itself."""
         hidden = self._shell.user_ns_hidden
+        names = self._shell.user_ns if self._lent is None else self._lent
         return {
             name: value
-            for name, value in list(self._shell.user_ns.items())
+            for name, value in list(names.items())
             if not name.startswith("_") and not (name in hidden and hidden[name] is value)
         }
 
@@ -243,11 +245,11 @@ class ShellKernel:
         vars(copy).update(vars(module))
         vars(copy).update(namespace)
         hidden = dict(shell.user_ns_hidden)
-        shell.user_module, shell.user_ns = copy, vars(copy)
+        shell.user_module, shell.user_ns, self._lent = copy, vars(copy), namespace
         try:
             yield
         finally:
-            shell.user_module, shell.user_ns = module, namespace
+            shell.user_module, shell.user_ns, self._lent = module, namespace, None
             shell.user_ns_hidden.clear()
             shell.user_ns_hidden.update(hidden)
 

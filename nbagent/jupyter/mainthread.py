@@ -28,7 +28,7 @@ from types import FrameType
 from typing import Any
 
 from nbagent.jupyter.interrupts import Gate
-from nbagent.jupyter.pump import own_parent
+from nbagent.jupyter.pump import delivering, own_parent
 from nbagent.jupyter.waitline import WaitLine
 
 YOUR_CELL = "your cell"
@@ -94,6 +94,7 @@ class MainThread:
         self._queue: list[_Ticket] = []
         self._holder: _Ticket | None = None
         self._guest: _Ticket | None = None  # who runs in the holder's turn, lent to it
+        self._before_code: list[_Ticket] = []  # cells that were asked for and have not begun
         self._turn: ContextVar[_Ticket | None] = ContextVar("nbagent_turn", default=None)
         self._before: Any = None
         self._wrapper: Any = None
@@ -249,27 +250,42 @@ class MainThread:
             return await original(*args, **given)
         if self._passes(asked.code):
             return await self._pass(original, args, given)
-        ticket = _Ticket(
-            A_REQUEST if asked.apart else YOUR_CELL, _nobody, asyncio.get_running_loop().create_future(), cell=True
-        )
+        who = A_REQUEST if asked.apart else YOUR_CELL
+        ticket = _Ticket(who, _nobody, asyncio.get_running_loop().create_future(), cell=True)
         number = self._kernel.execution_count
-        try:
-            with own_parent(self._kernel):
-                await self._wait(ticket, quiet=asked.apart)
-        except Freed:
-            return self._not_run(number, silent=asked.silent)
-        if not asked.silent and self._kernel.execution_count != number:
-            self._publish("execute_input", {"code": asked.code, "execution_count": self._kernel.execution_count})
+        publish = functools.partial(self._publish, self._kernel.get_parent("shell"))
         token = self._turn.set(ticket)
         try:
-            return await original(*args, **given)
+            with self._hearing(ticket) as begin:
+                await self._wait(ticket, WaitLine(publish, None if asked.apart else self._text))
+                if not asked.silent and self._kernel.execution_count != number:
+                    number = self._kernel.execution_count
+                    publish("execute_input", {"code": asked.code, "execution_count": number})
+                begin()
+                return await original(*args, **given)
+        except Freed:
+            said = f"You interrupted this cell while it waited for “{self.holder}”. It did not run."
+        except KeyboardInterrupt:  # it hit what is around the code: without a reply the cell would run for ever
+            said = "You interrupted this cell."
         finally:
             self._turn.reset(token)
-            self._end(ticket)
+        error = {"ename": "KeyboardInterrupt", "evalue": said, "traceback": [f"KeyboardInterrupt: {said}"]}
+        if not asked.silent:
+            publish("error", error)
+        return {"status": "error", **error, "execution_count": number, "user_expressions": {}, "payload": []}
+
+    async def _wait(self, ticket: _Ticket, line: WaitLine) -> None:
+        """Wait for the turn of a cell, with `line` in it; raises `Freed` where the person interrupts it."""
+        if self._holder is None and not self._queue:
+            await self._take(ticket)
+            return
+        with own_parent(self._kernel), line:
+            async with delivering(self._kernel):
+                await self._take(ticket)
 
     async def _pass(self, original: Callable[..., Any], args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         """Carry out a command, although code may be under way that awaits: that keeps its number and the interrupts."""
-        if self.holder and len(args) < 3:
+        if self.holder and len(args) < 3:  # store_history is not among them
             given = {**given, "store_history": False}
         gate = self._gate()
         idle = self._idle(gate)
@@ -280,49 +296,49 @@ class MainThread:
         finally:
             self._leave(signal.getsignal(signal.SIGINT), idle)
 
-    async def _wait(self, ticket: _Ticket, *, quiet: bool) -> None:
-        """Wait for the turn of a cell; raises `Freed` where the person interrupts it."""
-        if self._holder is None and not self._queue:
-            await self._take(ticket)
-            return
+    def _text(self) -> str:
+        running = self._guest or self._holder
+        seconds = 0 if running is None else int(time.monotonic() - running.began)
+        return f"Waits for the code of “{self.holder}” (started {seconds} s ago) …"
 
-        def text() -> str:
-            running = self._guest or self._holder
-            seconds = 0 if running is None else int(time.monotonic() - running.began)
-            return f"Waits for the code of “{self.holder}” (started {seconds} s ago) …"
-
-        with self._interruptible(), WaitLine(self._publish, None if quiet else text):
-            await self._take(ticket)
-
-    def _not_run(self, number: int, *, silent: bool) -> dict[str, Any]:
-        """Return the reply for a cell that was freed, and show it."""
-        said = f"You interrupted this cell while it waited for “{self.holder}”. It did not run."
-        error = {"ename": "KeyboardInterrupt", "evalue": said, "traceback": [f"KeyboardInterrupt: {said}"]}
-        if not silent:
-            self._publish("error", error)
-        return {"status": "error", **error, "execution_count": number, "user_expressions": {}, "payload": []}
-
-    def _publish(self, kind: str, content: dict[str, Any]) -> None:
+    def _publish(self, parent: Any, kind: str, content: dict[str, Any]) -> None:
         kernel = self._kernel
-        parent = kernel.get_parent("shell")
         kernel.session.send(kernel.iopub_socket, kind, content, parent=parent, ident=kind.encode())
 
     # ── interrupts ──────────────────────────────────────────────────────────────────────────────────────────────────
-    # ipykernel takes SIGINT before it handles a request and gives it back afterwards (`saved_sigint_handler`), as if
-    # nothing ran besides. Here the agent's code may be under way at both ends, or at one.
+    # ipykernel has SIGINT raise KeyboardInterrupt from before it handles a request until it has replied, and gives it
+    # back then (`saved_sigint_handler`), as if nothing ran besides. That would end the kernel while a cell waits, lose
+    # the reply right after its code, and take SIGINT from the agent's code that is under way at one end or at both.
 
     @contextmanager
-    def _interruptible(self) -> Generator[None]:
-        """Have an interrupt free the cells that wait, unless it is for the agent's code; else it would end the kernel."""
+    def _hearing(self, ticket: _Ticket) -> Generator[Callable[[], None]]:
+        """Around one cell: an interrupt frees it as long as it waits, and does nothing any more when it has ended.
+
+        Yields what is called when its code begins, which raises `Freed`. At the end its turn is over.
+        """
         taken, idle = signal.getsignal(signal.SIGINT), self._idle(gate := self._gate())
+        self._before_code.append(ticket)
         if gate is None:
             signal.signal(signal.SIGINT, self._free)
         else:
             gate.retake(self._free)
-        try:
-            yield
-        finally:
+
+        def begin() -> None:
             self._leave(taken, idle)
+            if ticket.freed:
+                raise Freed
+            self._before_code.remove(ticket)
+
+        try:
+            try:
+                yield begin
+            finally:
+                self._leave(self._free, idle)
+        finally:  # in any case, even if it was interrupted in there
+            if ticket in self._before_code:
+                self._before_code.remove(ticket)
+            if self._has(ticket):
+                self._end(ticket)
 
     def _idle(self, gate: Gate | None) -> Any:
         """Return who has SIGINT while nothing runs."""
@@ -333,18 +349,18 @@ class MainThread:
             gate.retake(signal.getsignal(signal.SIGINT))
 
     def _leave(self, taken: Any, idle: Any) -> None:
-        """Leave SIGINT with the agent's code, if that is under way, else as ipykernel took it; and say whose it is then."""
+        """Leave SIGINT with the agent's code, if that is under way, else with `taken`; and say whose it is afterwards."""
         if (gate := self._gate()) is not None:
             gate.retake(idle)
             self._kernel.saved_sigint_handler = signal.getsignal(signal.SIGINT)
         else:
-            signal.signal(signal.SIGINT, taken)
             self._kernel.saved_sigint_handler = idle
+            signal.signal(signal.SIGINT, taken)
 
     def _free(self, _signum: int, _frame: FrameType | None) -> None:
-        for ticket in self._queue:
-            if ticket.cell:  # the loop may sleep, and hears only this way
-                ticket.go.get_loop().call_soon_threadsafe(ticket.free)
+        for ticket in self._before_code:  # the loop may sleep, and hears only this way
+            ticket.freed = True
+            ticket.go.get_loop().call_soon_threadsafe(ticket.free)
 
 
 @dataclass(frozen=True, slots=True)

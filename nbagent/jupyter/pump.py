@@ -71,6 +71,55 @@ async def pumping(shell: Any) -> AsyncGenerator[None]:
         shell.events.register("post_run_cell", hook)
 
 
+@asynccontextmanager
+async def delivering(kernel: Any) -> AsyncGenerator[None]:
+    """Deliver clicks while a request waits before its code begins, on ipykernel 6; requests to run code stay in line.
+
+    Later kernels deliver them by themselves, or on the thread of a subshell; 7.0 to 7.3 to a front end without one when
+    the wait is over. Not by jupyter-ui-poll: that gives back what it puts aside only when code has run.
+    """
+    if not is_queued(kernel):
+        yield
+        return
+    held: list[Any] = []
+    task = asyncio.create_task(_deliver(kernel, held))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+        while kernel.msg_queue.qsize():
+            held.append(kernel.msg_queue.get_nowait())
+        for item in held:
+            kernel.msg_queue.put_nowait(item)
+
+
+async def _deliver(kernel: Any, held: list[Any]) -> None:
+    """Have all messages handled that come, but put requests to run code into `held`."""
+    while True:
+        if kernel.shell_stream:
+            kernel.shell_stream.flush()
+        if not kernel.msg_queue.qsize():
+            await asyncio.sleep(EVERY)
+            continue
+        item = kernel.msg_queue.get_nowait()
+        _, dispatch, given = item
+        if _runs_code(kernel, given):
+            held.append(item)
+        else:
+            with own_parent(kernel):
+                await dispatch(*given)
+
+
+def _runs_code(kernel: Any, given: tuple[Any, ...]) -> bool:
+    """Whether a message in the kernel's queue is an execute request (or the end of aborting such requests)."""
+    if len(given) != 1 or len(given[0]) == 0:
+        return True
+    frames = kernel.session.feed_identities(given[0], copy=False)[1]
+    header = kernel.session.deserialize(frames, content=False, copy=False)["header"]
+    return header.get("msg_type") == "execute_request"
+
+
 async def _poll(poll: Callable[[int], Awaitable[None]]) -> None:
     while True:
         await poll(AT_ONCE)
