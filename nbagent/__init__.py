@@ -12,17 +12,20 @@ if TYPE_CHECKING:
     from nbagent.app.branches import Branch, fork_session
     from nbagent.app.extension import Extension
     from nbagent.app.hooks import hook, unhook
+    from nbagent.app.mapping import MapStopped
+    from nbagent.app.mapping import map as map  # noqa: A004, PLC0414  (what everybody calls it; in no star)
     from nbagent.core.agents import AgentSpec
     from nbagent.core.tools import Kind, Result, Tool, tool
 
 __version__ = "0.1.0"
-__all__ = ["AgentSpec", "Answer", "Branch", "Kind", "Result", "Tool", "fork_session", "hook", "load_ipython_extension", "mcp_server",
+__all__ = ["AgentSpec", "Answer", "Branch", "Kind", "MapStopped", "Result", "Tool", "fork_session", "hook", "load_ipython_extension", "mcp_server",
            "register", "tool", "unhook", "unload_ipython_extension"]  # fmt: skip
 
 Registered = TypeVar("Registered", "Tool", "AgentSpec")
 
 _HOMES = {"Branch": "nbagent.app.branches", "fork_session": "nbagent.app.branches", "AgentSpec": "nbagent.core.agents", "Answer": "nbagent.app.answer", "Kind": "nbagent.core.tools",
           "Result": "nbagent.core.tools", "Tool": "nbagent.core.tools", "tool": "nbagent.core.tools",
+          "map": "nbagent.app.mapping", "MapStopped": "nbagent.app.mapping",
           "hook": "nbagent.app.hooks", "unhook": "nbagent.app.hooks"}  # fmt: skip
 
 
@@ -35,7 +38,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, "__version__", "map"])  # no star brings `map` along: it would hide Python's own
 
 
 def register(tool: Registered) -> Registered:

@@ -164,8 +164,12 @@ async def _one(run: Run, ready: Ready, report: Callable[[Event], None]) -> tuple
     def todos_are(todos: Sequence[Json]) -> None:
         report(run.event(TodosChanged, todos=tuple(todos)))
 
+    def answered(text: str) -> None:
+        run.text = run.text or text
+        run.ending = run.ending or Ending(Reason.END_TURN)
+
     try:
-        call = Call(ready.id, progress, ask, run.session.id, run.id, hook, spawn, mode_is, ask_all, todos_are)
+        call = Call(ready.id, progress, ask, run.session.id, run.id, hook, spawn, mode_is, ask_all, todos_are, answered)
         result = await ready.tool.run(call, ready.given)
     except ToolError as error:
         return Status.ERROR, Result.of(str(error)), False

@@ -102,6 +102,10 @@ def _no_todos(_: Sequence[Json]) -> None:
     """Nothing shows the to-do list."""
 
 
+def _no_run(_: str) -> None:
+    """There is no run that could end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """What a running tool function may know and say of its own call."""
@@ -124,6 +128,8 @@ class Call:
     """Put several questions at once, where the person can be shown them together."""
     todos_are: Callable[[Sequence[Json]], None] = _no_todos
     """Show another to-do list in the place of the one before."""
+    answered: Callable[[str], None] = _no_run
+    """End the run after this call, done: what the call was given is the answer, and the text stands for it without words."""
 
     async def ask_all(self, questions: Sequence[Question]) -> list[str]:
         """Put questions to the person, together where that is possible, and return the answers in their order."""
