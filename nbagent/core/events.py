@@ -8,7 +8,7 @@ that it does not know. Views, logs and lessons are made from these and from noth
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from nbagent.core.event import Event, Reason, State, Status  # noqa: F401  # pyright: ignore[reportUnusedImport]  (events has their names, too)
 from nbagent.core.messages import Block, Json, Usage
@@ -342,7 +342,8 @@ class TeamChanged(Event):
 
     `lanes` says what each teammate did when: `name` and `spans`, of which each has `state` (working, idle, planning,
     waiting, gone), `title` (of its task, may be empty), `from` and `to` (seconds since the team began; `to` is None while
-    it goes on). `note` is one sentence of what has just happened, for who does not see the board.
+    it goes on). `note` is one sentence of what has just happened, for who does not see the board. `marks` says by task id,
+    in a few words, what is wrong with a task that the board itself does not know ("conflict in a.py", "no sign of life").
     """
 
     type: ClassVar[str] = "team_changed"
@@ -351,6 +352,7 @@ class TeamChanged(Event):
     lanes: tuple[Json, ...] = ()
     seconds: float = 0.0
     note: str = ""
+    marks: Json = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,10 +28,12 @@ from nbagent.view.items import (
     RawItem,
     RetryItem,
     SummaryItem,
+    TeamItem,
     TextItem,
     ThinkingItem,
 )
 from nbagent.view.markdown import to_html
+from nbagent.view.teamboard import team_html
 from nbagent.view.text import (
     clip,
     clip_end,
@@ -105,6 +107,8 @@ def item_html(item: Item) -> str:
             return _wrap(
                 item, "note", _fold("summary", f"<b>≡</b> {summed_up(item.summed)}", body), 'data-level="info"'
             )
+        case TeamItem():
+            return _wrap(item, "team", team_html(item.team))
         case RetryItem():
             wait = f"Trying again in {duration(item.wait)} (try {item.attempt} of {item.limit}): {_said(item.why)}"
             return _wrap(item, "note", f"<b>↻ Retry</b> {wait}")

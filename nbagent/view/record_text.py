@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from nbagent.core.diff import unified
 from nbagent.core.shown import visible_plain
-from nbagent.view import outline, todos
+from nbagent.view import outline, teamtext, todos
 from nbagent.view.html import line_of
+from nbagent.view.items import TeamItem
 from nbagent.view.text import clip, count, few_lines, one_line, plain_output
 from nbagent.view.web import found, pages_lines
 from nbagent.view.words import hint
@@ -55,7 +56,7 @@ def markdown(view: ViewModel, banner: str = "") -> str:
     ending = "  \n".join(f"{bold}{_markdown_sentence(line)}{bold}" for line in sentence.split("\n"))
     parts = [f"**{_markdown_words(few_lines(banner))}**" if banner.strip() else ""]
     parts += [f"> {prompt}" if prompt else "", answer, _markdown_words(outline.checked(view))]
-    parts += [f"{ending} {_markdown_sentence(next_step)}", _todos(view), _calls(view)]
+    parts += [f"{ending} {_markdown_sentence(next_step)}", _todos(view), *_teams(view), _calls(view)]
     parts += [f"*{_markdown_words(' · '.join(outline.facts(view)))}*"]
     parts += [_markdown_sentence(_still(view))]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
@@ -72,6 +73,10 @@ def _todos(view: ViewModel) -> str:
         return ""
     tasks = [f"- [{'x' if done else ' '}] {_markdown_words(said)}" for done, said in todos.record_tasks(view.todos)]
     return "\n".join([f"{_markdown_words(todos.heading(view.todos))}", "", *tasks])
+
+
+def _teams(view: ViewModel) -> list[str]:
+    return [teamtext.markdown(item.team, _markdown_words) for item in view.items if isinstance(item, TeamItem)]
 
 
 def _calls(view: ViewModel) -> str:
@@ -137,6 +142,7 @@ def plain(view: ViewModel, banner: str = "") -> str:
     parts = [few_lines(banner), answer, outline.checked(view), f"{sentence} {next_step}".strip()]
     if not view.todos_carried:
         parts.append("\n".join(todos.record_lines(view.todos)))
+    parts += ["\n".join(teamtext.lines(item.team)) for item in view.items if isinstance(item, TeamItem)]
     parts += ["\n".join(lines), " · ".join(outline.facts(view)), _still(view).replace("`", "")]
     return "\n\n".join(part for part in parts if part)
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from nbagent.core import events as ev
 from nbagent.core.diff import unified
 from nbagent.core.shown import visible_plain
-from nbagent.view import todos
+from nbagent.view import teamtext, todos
 from nbagent.view.fold import ViewModel, fold
 from nbagent.view.html import STATUS_WORDS, line_of
-from nbagent.view.items import CallItem, is_quiet
+from nbagent.view.items import CallItem, TeamItem, is_quiet
 from nbagent.view.text import clip, clip_end, count, duration, few_lines, one_line, plain_output
 from nbagent.view.web import found, pages_lines
 from nbagent.view.words import answer_words, answered, arguments, facts, hint, in_one, summed_up
@@ -79,6 +79,8 @@ class TerminalView:
                 self._question(event, "")
             case ev.AgentReported():
                 self._nested(event)
+            case ev.TeamChanged():
+                self._team(before, event)
             case ev.ModeChanged():
                 self._line(f"! the mode is now {plain_output(event.mode)}", "dim")
             case ev.FoundStale():
@@ -126,6 +128,15 @@ class TerminalView:
                 self._line(f"{who}: {few_lines(inner.sentence)}", "dim")
             case _:
                 pass
+
+    def _team(self, before: ViewModel, event: ev.TeamChanged) -> None:
+        """How a team stands: all of it once, then what is new."""
+        was = [item.team for item in before.items if isinstance(item, TeamItem) and item.team.team == event.team]
+        head, *rows = teamtext.news(was[0] if was else None, event) or [""]
+        if head:
+            self._line(head, "cyan")
+        for row in rows:
+            self._line(row)
 
     def _todos(self, before: ViewModel, event: ev.TodosChanged, who: str = "") -> None:
         """How far the to-do list is, and of its items those that changed."""

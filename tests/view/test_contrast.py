@@ -11,6 +11,7 @@ import pytest
 
 import nbagent.view
 from nbagent.view.code import RECORD
+from nbagent.view.teamboard import FILLS
 from tests.view.contrast import Colour, Colours, contrast
 
 SHEET = (Path(nbagent.view.__file__).parent / "static" / "view.css").read_text(encoding="utf-8")
@@ -37,10 +38,25 @@ def test_all_text_of_the_live_view_can_be_read(name: str) -> None:
     said = [*itertools.product(WORDS, ("page", "card", "soft", "code"))]
     said += itertools.product((*CODE, "text", "bad-text"), ("code", "ins", "ins-word", "del", "del-word"))
     said += itertools.product(("dim",), ("ins", "del"))
+    for does in ("works", "plans", "waits"):
+        grounds[f"lane-{does}"] = colours.of(f"var(--nb-lane-{does})").over(card)
+        said.append(("text", f"lane-{does}"))
     low = {
         (text, below): round(value, 2)
         for text, below in said
         if (value := contrast(colours.of(f"var(--nb-{text})"), grounds[below])) < LEAST
+    }
+    assert low == {}
+
+
+@pytest.mark.parametrize(("below", "text"), [("#fff", "rgba(0,0,0,.87)"), ("#111", "#fff")])
+def test_the_lanes_of_a_record_can_be_read_on_a_light_and_on_a_dark_page(below: str, text: str) -> None:
+    colours = Colours()
+    page = colours.of(below)
+    low = {
+        state: round(value, 2)
+        for state, fill in FILLS.items()
+        if (value := contrast(colours.of(text).over(page), colours.of(fill).over(page))) < LEAST
     }
     assert low == {}
 

@@ -25,6 +25,22 @@ function keepFolds(before, after) {
 }
 
 /**
+ * Carry over how far the person has scrolled the boxes of an item that is drawn anew, and which of them has the focus.
+ * @param {Element} before
+ * @returns {(after: ParentNode) => void} to be called once the new one stands in its place
+ */
+function keepScroll(before) {
+  const boxes = [...before.querySelectorAll("[data-scroll]")].map((box) => ({
+    name: CSS.escape(box.getAttribute("data-scroll") ?? ""), top: box.scrollTop, focus: box === document.activeElement,
+  }));
+  return (after) => boxes.forEach(({ name, top, focus }) => {
+    const same = after.querySelector(`[data-scroll="${name}"]`);
+    if (same && top) same.scrollTop = top;
+    if (focus && same instanceof HTMLElement) same.focus({ preventScroll: true });
+  });
+}
+
+/**
  * The list of items: patched in place, streaming text only ever appended to; below it the to-do list, of which there is one.
  * @param {HTMLElement} list
  * @param {HTMLElement} todos
@@ -67,7 +83,9 @@ export function timeline(list, todos) {
       const fresh = parse(html).firstElementChild;
       if (!fresh) return;
       if (item) keepFolds(item, fresh);
+      const scrolled = item && keepScroll(item);
       item ? item.replaceWith(fresh) : list.append(fresh);
+      scrolled?.(fresh);
       items.set(key, fresh);
     } else if (op === "more") {
       part(item, "blocks")?.append(parse(html));
