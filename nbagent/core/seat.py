@@ -51,23 +51,29 @@ class Seat:
         self.boards, self.name, self.lease = boards, name, lease
         self.claims: dict[str, int] = {}
         self.now = clock
+        self._one = asyncio.Lock()  # a sign of life in the middle of `complete` would find the claim gone
 
     # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def claim(self, task_id: str = "") -> Task | None:
         """Claim the next task, or `task_id`; None where there is nothing to do. Raises `BoardError`.
 
-        What a dead owner had is freed in the same change, as far as this process has watched its lease end.
+        What a dead owner had is freed in the same change, as far as this process has watched its lease end; and so is
+        what stands under this name without this seat having got it (a claim that was cut off, a process before this one).
         """
 
         def step(board: Board) -> Board:
-            return self.boards.free(board).claim(self.name, self.now(), self.lease, task_id)
+            board = self.boards.free(board)
+            for task in board.held(self.name):
+                if task.claims != self.claims.get(task.id):
+                    board = board.release(task.id, self.name, task.claims, self.now())
+            return board.claim(self.name, self.now(), self.lease, task_id)
 
-        board = await self.boards.change(step)
-        task = next(iter(board.held(self.name)), None)
-        if task is not None:
-            self.claims[task.id] = task.claims
-        return task
+        async with self._one:
+            board = await self.boards.change(step)
+            task = next(iter(board.held(self.name)), None)
+            self.claims = {task.id: task.claims} if task is not None else {}
+            return task
 
     def claim_of(self, task_id: str) -> int:
         """Return the number of this seat's claim of a task; raises `BoardError` where it has made none."""
@@ -77,17 +83,19 @@ class Seat:
 
     async def complete(self, task_id: str, result: str = "") -> Board:
         """Mark a claimed task as completed; raises `BoardError`."""
-        claim = self.claim_of(task_id)
-        board = await self.boards.change(lambda old: old.complete(task_id, self.name, claim, result, self.now()))
-        self.claims.pop(task_id, None)
-        return board
+        async with self._one:
+            claim = self.claim_of(task_id)
+            board = await self.boards.change(lambda old: old.complete(task_id, self.name, claim, result, self.now()))
+            del self.claims[task_id]
+            return board
 
     async def release(self, task_id: str) -> Board:
         """Give a claimed task back; raises `BoardError`."""
-        claim = self.claims.pop(task_id, None)
-        if claim is None:
+        async with self._one:
             claim = self.claim_of(task_id)
-        return await self.boards.change(lambda old: old.release(task_id, self.name, claim, self.now()))
+            board = await self.boards.change(lambda old: old.release(task_id, self.name, claim, self.now()))
+            del self.claims[task_id]
+            return board
 
     async def propose(self, task_id: str, plan: str, lead: str) -> Board:
         """Put a plan for a claimed task up for the lead's answer, with a letter; raises `BoardError`."""
@@ -101,8 +109,6 @@ class Seat:
 
     async def renew(self) -> tuple[str, ...]:
         """Give a sign of life for all claims; return the ids of those that were lost, which this seat forgets."""
-        if not self.claims:
-            return ()
         lost: list[str] = []
 
         def step(board: Board) -> Board:
@@ -114,9 +120,10 @@ class Seat:
                     lost.append(task_id)
             return board
 
-        await self.boards.change(step)
-        for task_id in lost:
-            self.claims.pop(task_id, None)
+        async with self._one:
+            if self.claims:
+                await self.boards.change(step)
+                self.claims = {task_id: claim for task_id, claim in self.claims.items() if task_id not in lost}
         return tuple(lost)
 
     @asynccontextmanager

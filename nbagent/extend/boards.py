@@ -90,20 +90,24 @@ class Boards:
     async def changed(self, since: int, timeout: float) -> Board:
         """Return the board as soon as its version is other than `since`, else as it is after `timeout` seconds.
 
-        It looks again and again, after 0.05 s at first and 2 s in the end: a board that is a file or a ref tells nobody.
+        A file and a ref tell nobody that they changed, so it looks: after 0.05 s, then less and less often, in the end every
+        2 s (four times in the shortest lease). A look costs the reading of one small file. Who waits so also watches the
+        leases, and frees the tasks of the dead: that is a change, too.
         """
         end, pause = self._clock() + timeout, _FIRST_PAUSE
-        mark = None
+        board, mark = Board(), None
         while True:
             now = await self._store.mark()
             if now != mark:
                 board, mark = await self.read(), now
-                if board.version != since:
-                    return board
+            self._watch = self._watch.look(board, self._clock())
+            if self._watch.overdue(board):
+                board = await self.change(self.free)
             left = end - self._clock()
-            if left <= 0:
-                return await self.read()
-            await asyncio.sleep(min(pause, left))
+            if board.version != since or left <= 0:
+                return board
+            shortest = min((task.lease for task in board.tasks if task.state == "in_progress"), default=60.0)
+            await asyncio.sleep(min(pause, left, shortest / 4))
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     def free(self, board: Board) -> Board:
