@@ -26,6 +26,8 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 class FileStore:
     """Keeps the text in `folder`/board.json."""
 
+    longest_pause = 2.0
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file = folder / "board.json"

@@ -13,73 +13,46 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from nbagent.extend.board_store import Seen, StoreError, Unsure
+from nbagent.extend.git import Git, GitError, Ran
 
 STALE = 3.0
 """Seconds of watching after which a lock is nobody's; git holds one for about a millisecond."""
 PRUNED_AFTER = "2.minutes.ago"
-LONGEST_COMMAND = 30.0
 _CROWDED = 4  # files of one of the 256 folders of objects: about a thousand in all
 _PRUNE_EVERY = 60.0
 _NOTHING = "0" * 40
+_ANY = range(-64, 256)  # exit codes, all of which are looked at here
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a git command gave: its exit code (None: it was cut off), output and errors."""
+async def shared_folder(root: Path) -> Path | None:
+    """Return the git folder that all worktrees of the repository around `root` share; None outside of one.
 
-    code: int | None
-    out: bytes
-    err: str
-
-
-async def git(argv: Sequence[str], *, cwd: Path, given: bytes = b"", more: Mapping[str, str] | None = None) -> Said:
-    """Run git, bounded, with no prompts, no hooks and no editor; raises `StoreError` where there is no git."""
-    return await asyncio.to_thread(_git, argv, cwd, given, dict(more or {}))
-
-
-def _git(argv: Sequence[str], cwd: Path, given: bytes, more: dict[str, str]) -> Said:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env |= {
-        "LC_ALL": "C",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_DEFAULT_REF_FORMAT": "files",
-    } | more
-    command = ["git", "-c", f"core.hooksPath={os.devnull}", *argv]
+    Raises `StoreError` where `root` has a .git and there is no git to read it.
+    """
     try:
-        done = subprocess.run(  # noqa: S603
-            command, cwd=cwd, env=env, input=given, capture_output=True, timeout=LONGEST_COMMAND, check=False
-        )
-    except FileNotFoundError as error:
-        raise StoreError("git is not installed, and the team's board is kept in the git repository") from error
-    except subprocess.TimeoutExpired:
-        return Said(None, b"", f"git {argv[0]} took longer than {LONGEST_COMMAND:.0f} s")
-    code = done.returncode if done.returncode >= 0 else None
-    return Said(code, done.stdout, done.stderr.decode("utf-8", "replace").strip())
-
-
-async def home(root: Path) -> Path | None:
-    """Return the git folder that all worktrees of the repository around `root` share; None outside of one."""
-    said = await git(["rev-parse", "--git-common-dir"], cwd=root)
-    return (root / said.out.decode().rstrip("\n")).resolve() if said.code == 0 else None
+        ran = await Git(root).run("rev-parse", "--git-common-dir", ok=(0, 128))
+    except GitError as error:
+        if any(found.exists() for found in (root / ".git", *(above / ".git" for above in root.parents))):
+            raise StoreError(str(error)) from error
+        return None
+    return (root / ran.text).resolve() if ran.code == 0 else None
 
 
 class RefStore:
     """Keeps the text at refs/teams/`team` of the repository `folder`/board.git, which is made where it is not there."""
 
-    def __init__(self, folder: Path, team: str) -> None:
+    longest_pause = 2.0
+
+    def __init__(self, folder: Path, team: str, *, stale: float = STALE) -> None:
         self.repository = folder / "board.git"
         self._ref = f"refs/teams/{team}"
-        self._lock = _StaleLock(self.repository / f"{self._ref}.lock")
+        self._lock = _StaleLock(self.repository / f"{self._ref}.lock", stale)
         self._pruned = float("-inf")
 
     async def read(self) -> Seen:
@@ -88,12 +61,21 @@ class RefStore:
             return Seen()
         if (found := await asyncio.to_thread(self._loose)) is not None:
             return found
-        said = await self._git(["cat-file", "--batch"], given=f"{self._ref}\n".encode())
-        head, _, rest = said.out.partition(b"\n")
-        if said.code != 0 or (said.err and head.endswith(b" missing")):
-            raise StoreError(f"the team's board can't be read: {said.err or 'git was stopped'}")
+        return await self._by_git(self._ref) or Seen()
+
+    async def text_of(self, mark: str) -> str | None:
+        """Return the text of that mark, None where it is not here."""
+        if not self.repository.is_dir() or (found := await self._by_git(mark)) is None:
+            return None
+        return found.text
+
+    async def _by_git(self, name: str) -> Seen | None:
+        ran = await self._git("cat-file", "--batch", data=f"{name}\n")
+        head, _, rest = ran.out.partition(b"\n")
+        if ran.code != 0 or (ran.said and head.endswith(b" missing")):
+            raise StoreError(f"the team's board can't be read: {ran.said or 'git was stopped'}")
         if head.endswith(b" missing"):
-            return Seen()
+            return None
         mark, _, size = head.decode().split(" ")
         return Seen(rest[: int(size)].decode("utf-8", "replace"), mark)
 
@@ -106,19 +88,29 @@ class RefStore:
 
     async def swap(self, old: Seen, text: str) -> Seen | None:
         """Put `text` in the place of `old`; None where another text is there by now."""
-        await asyncio.to_thread(self._made)
+        if await asyncio.to_thread(self._lock.is_there):
+            return None
         new = await self.put(text)
-        said = await self._git(["update-ref", self._ref, new, old.mark or _NOTHING])
-        if said.code == 0:
+        try:
+            ran = await self._git("update-ref", self._ref, new, old.mark or _NOTHING)
+        except StoreError as error:
+            raise Unsure(str(error)) from error
+        if ran.code == 0:
             await self._tidy()
             return Seen(text, new)
-        if said.code is None:
-            raise Unsure(f"the change of the team's board was cut off: {said.err}")
-        if (await self.read()).mark != old.mark or self._lock.is_there():
+        if ran.code < 0:
+            raise Unsure("the change of the team's board was cut off")
+        if ".lock" in ran.said or (await self.read()).mark != old.mark:
             return None
-        if ".lock" in said.err:
-            return None  # it was there when git looked
-        raise StoreError(f"the team's board can't be written: {said.err}")
+        raise StoreError(f"the team's board can't be written: {ran.said}")
+
+    async def put(self, text: str) -> str:
+        """Store a text that nothing points to yet, and return the name of its object."""
+        await self.make()
+        ran = await self._git("hash-object", "-w", "--stdin", data=text)
+        if ran.code != 0:
+            raise StoreError(f"the team's board can't be written: {ran.said or 'git was stopped'}")
+        return ran.text
 
     def _loose(self) -> Seen | None:
         """Return the text without any git, as nearly always it lies: a ref and an object in a file each. None: ask git."""
@@ -130,35 +122,27 @@ class RefStore:
         except (OSError, ValueError, zlib.error):
             return None
 
-    async def put(self, text: str) -> str:
-        """Store a text that nothing points to yet, and return the name of its object."""
-        said = await self._git(["hash-object", "-w", "--stdin"], given=text.encode())
-        if said.code != 0:
-            raise StoreError(f"the team's board can't be written: {said.err or 'git was stopped'}")
-        return said.out.decode().strip()
+    async def _git(self, *words: str, data: str = "") -> Ran:
+        try:
+            return await Git(self.repository).run(*words, data=data, ok=_ANY, env={"GIT_DIR": str(self.repository)})
+        except GitError as error:
+            raise StoreError(f"the team's board can't be used: {error}") from error
 
-    async def _git(self, argv: Sequence[str], given: bytes = b"") -> Said:
-        return await git(["--git-dir=.", *argv], cwd=self.repository, given=given)
-
-    def _made(self) -> None:
+    async def make(self) -> None:
         """Make the repository where it is not there: whole, or not at all."""
         if self.repository.is_dir():
             return
-        parent = self.repository.parent
         made = None
         try:
-            parent.mkdir(parents=True, exist_ok=True)
-            made = Path(tempfile.mkdtemp(prefix="board-", dir=parent))
-            said = _git(["init", "--quiet", "--bare", "--template="], made, b"", {})
-            if said.code != 0:
-                raise StoreError(f"the team's board can't be made: {said.err or 'git was stopped'}")
-            made.rename(self.repository)
-        except OSError as error:
+            made = await asyncio.to_thread(_folder_in, self.repository.parent)
+            await Git(made).run("init", "--quiet", "--bare", "--template=", env={"GIT_DEFAULT_REF_FORMAT": "files"})
+            await asyncio.to_thread(made.rename, self.repository)
+        except (OSError, GitError) as error:
             if not self.repository.is_dir():  # nobody else has made it at the same time
                 raise StoreError(f"the team's board can't be made: {error}") from error
         finally:
             if made is not None:
-                shutil.rmtree(made, ignore_errors=True)
+                await asyncio.to_thread(shutil.rmtree, made, ignore_errors=True)
 
     async def _tidy(self) -> None:
         """Prune old texts where there are many."""
@@ -167,14 +151,19 @@ class RefStore:
         some = self.repository / "objects" / "17"
         if some.is_dir() and len(os.listdir(some)) > _CROWDED:  # noqa: PTH208  (names are enough)
             self._pruned = time.monotonic()
-            await self._git(["prune", f"--expire={PRUNED_AFTER}"])
+            await self._git("prune", f"--expire={PRUNED_AFTER}")
+
+
+def _folder_in(parent: Path) -> Path:
+    parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="board-", dir=parent))
 
 
 class _StaleLock:
-    """Watches a lock file, and takes it away once it has been the same for `STALE` seconds."""
+    """Watches a lock file, and takes it away once it has been the same for `stale` seconds."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, stale: float) -> None:
+        self._path, self._stale = path, stale
         self._seen: tuple[int, int] | None = None
         self._since = 0.0
 
@@ -188,7 +177,7 @@ class _StaleLock:
         now = (found.st_ino, found.st_mtime_ns)
         if now != self._seen:
             self._seen, self._since = now, time.monotonic()
-        elif time.monotonic() - self._since >= STALE:
+        elif time.monotonic() - self._since >= self._stale:
             self._path.unlink(missing_ok=True)
             self._seen = None
         return True

@@ -28,7 +28,12 @@ class Seen:
 
 
 class Store(Protocol):
-    """Keeps one text for many processes. Both raise `StoreError`."""
+    """Keeps one text for many processes. All raise `StoreError`.
+
+    `longest_pause`: how many seconds who waits for a change lets go by between two looks, at most.
+    """
+
+    longest_pause: float
 
     async def read(self) -> Seen:
         """Return the text as it is now."""

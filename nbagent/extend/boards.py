@@ -21,7 +21,8 @@ from nbagent.core.errors import BoardError
 from nbagent.core.leases import Watch
 from nbagent.core.messages import Json
 from nbagent.extend.board_file import FileStore
-from nbagent.extend.board_ref import RefStore, home
+from nbagent.extend.board_ref import RefStore, shared_folder
+from nbagent.extend.board_remote import RemoteStore
 from nbagent.extend.board_store import Seen, Store, StoreError, Unsure
 
 FORMAT = 1
@@ -29,7 +30,7 @@ FORMAT = 1
 LONGEST = 60.0
 """Seconds that a change is tried again for, before it is given up with a sentence."""
 _WRITES = 64  # ids of the latest writes, by which one that was cut off finds out whether it has happened
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_FIRST_PAUSE = 0.05
 
 Step = Callable[[Board], Board]
 
@@ -38,7 +39,7 @@ class Boards:
     """The board of one team. Safe to use from many processes, and by many tasks of one."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store, self._clock = store, clock
+        self.store, self._clock = store, clock
         self._watch = Watch()
 
     @classmethod
@@ -49,12 +50,13 @@ class Boards:
         other machines; outside in .nbagent/teams/. Raises `StoreError`, and `BoardError` for a name that is none.
         """
         board_rules.name(team)
-        shared = await home(root)
+        shared = await shared_folder(root)
         if shared is None:
+            if remote:
+                raise StoreError(f"{root} is not in a git repository, so the team's board can't be kept in {remote}")
             return cls(FileStore(root / ".nbagent" / "teams" / team))
-        if remote:
-            raise StoreError("a board in a remote is not possible yet")
-        return cls(RefStore(shared / "nbagent", team))
+        local = RefStore(shared / "nbagent", team)
+        return cls(RemoteStore(root, shared, team, remote, local) if remote else local)
 
     async def read(self) -> Board:
         """Return the board as it is now; raises `StoreError`."""
@@ -76,7 +78,7 @@ class Boards:
             new = replace(new, version=board.version + 1)
             ours = secrets.token_hex(4)
             try:
-                if await self._store.swap(seen, _text(new, (*writes, ours))) is not None:
+                if await self.store.swap(seen, _text(new, (*writes, ours))) is not None:
                     self._watch = self._watch.look(new, self._clock())
                     return new
             except Unsure:
@@ -85,7 +87,7 @@ class Boards:
             tries += 1
             if self._clock() > end:
                 raise StoreError(f"the team's board could not be changed in {LONGEST:.0f} s: others were always first")
-            await asyncio.sleep(random.uniform(0, min(0.01 * 2**tries, 1.0)))  # noqa: S311  (so that not all try at once)
+            await asyncio.sleep(random.uniform(0, min(0.01 * 2**tries, 0.3)))  # noqa: S311  (so that not all try at once)
 
     async def changed(self, since: int, timeout: float) -> Board:
         """Return the board as soon as its version is other than `since`, else as it is after `timeout` seconds.
@@ -97,7 +99,7 @@ class Boards:
         end, pause = self._clock() + timeout, _FIRST_PAUSE
         board, mark = Board(), None
         while True:
-            now = await self._store.mark()
+            now = await self.store.mark()
             if now != mark:
                 board, mark = await self.read(), now
             self._watch = self._watch.look(board, self._clock())
@@ -108,14 +110,14 @@ class Boards:
                 return board
             shortest = min((task.lease for task in board.tasks if task.state == "in_progress"), default=60.0)
             await asyncio.sleep(min(pause, left, shortest / 4))
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
+            pause = min(pause * 1.5, self.store.longest_pause)
 
     def free(self, board: Board) -> Board:
         """Return `board` without the claims whose lease has ended before this watcher's eyes: a step of `change`."""
         return board.free(self._watch.overdue(board), time.time())
 
     async def _read(self) -> tuple[Board, Seen, tuple[str, ...]]:
-        seen = await self._store.read()
+        seen = await self.store.read()
         board, writes = _board(seen.text)
         self._watch = self._watch.look(board, self._clock())
         return board, seen, writes

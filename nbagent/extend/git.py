@@ -34,14 +34,15 @@ _SAFE = (
     *("-c", "rerere.enabled=false", "-c", "merge.autoStash=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false"),
     *("-c", "core.filesRefLockTimeout=5000", "-c", "core.packedRefsTimeout=5000", "-c", "advice.detachedHead=false"),
     *("-c", "user.useConfigOnly=true"),  # no name made up of the machine's: `changes.identity` gives one
-    *("-c", "core.sshCommand=false", "-c", "credential.helper=", "-c", "diff.external=", "-c", "core.quotePath=false"),
-    *("--no-pager", "--literal-pathspecs"),
+    *("-c", "diff.external=", "-c", "core.quotePath=false", "--no-pager", "--literal-pathspecs"),
 )
 _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":", "GIT_PAGER": "cat", "GIT_ASKPASS": "", "SSH_ASKPASS": "",
     "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_MERGE_AUTOEDIT": "no",
     "GIT_LFS_SKIP_SMUDGE": "1", "LC_ALL": "C", "LANGUAGE": "",
 }  # fmt: skip
+_SILENT = ("-c", "core.sshCommand=false", "-c", "credential.helper=")
+_SERVERS = {"GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}  # and no `ext`, which is any program
 _WHO = tuple(f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL"))
 _PLUMBING = frozenset(
     # commands that write or read no file of a checkout, so that no filter and no merge driver counts for them
@@ -90,16 +91,31 @@ class Programs:
     filters: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What holds for each call: words before the command, and the environment."""
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
 class Git:
     """Git in one folder. `environment` is the caller's; everything of it that is named GIT_… is left out, but for who writes."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, environment: Mapping[str, str] | None = None, *, rules: Rules | None = None
+    ) -> None:
         self.folder = folder
         self._environment = dict(os.environ if environment is None else environment)
+        self._rules = rules or Rules((*_SILENT, *_SAFE), _ENVIRONMENT)
 
     def at(self, folder: Path) -> Git:
         """Return the same git in another folder."""
-        return Git(folder, self._environment)
+        return Git(folder, self._environment, rules=self._rules)
+
+    def talking(self) -> Git:
+        """Return the same git, which may talk to servers in the ways that the person has set up: only where they named one."""
+        return Git(self.folder, self._environment, rules=Rules(_SAFE, {**_ENVIRONMENT, **_SERVERS}))
 
     async def run(
         self,
@@ -161,9 +177,9 @@ class Git:
         clear = {k: v for k, v in self._environment.items() if not k.upper().startswith("GIT_") or k in _WHO}
         try:
             process = subprocess.Popen(  # noqa: S603, ASYNC220  (words of ours and git's full path; starting takes no time)
-                [git, *_SAFE, *words],
+                [git, *self._rules.words, *words],
                 cwd=self.folder,
-                env={**clear, **_ENVIRONMENT, **env},
+                env={**clear, **self._rules.environment, **env},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
