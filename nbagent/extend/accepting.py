@@ -88,8 +88,7 @@ async def accept(git: Git, lead: Git, team: str, notebooks: Notebooks, answers: 
     for notebook in notebooks.values():
         if notebook is not None:
             await notebook.save()  # so that the file says what the page shows
-    base_ref, head_ref = snapshots.refs(team)
-    commits = await git.text("rev-parse", base_ref) == await git.text("rev-parse", head_ref)
+    commits = await _commits(git, team)
     plan = await _planned(git, lead, team, answers, commits=commits)
     opened = {name: port for path, port in notebooks.items() if (name := _inside(git, path)) is not None}
     live = {file.path: opened[file.path] for file in plan.files if file.path in opened}
@@ -115,6 +114,13 @@ def _ref(team: str, name: str) -> str:
 
 
 # ── before ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _commits(git: Git, team: str) -> bool:
+    """Whether the person's branch can have the work: nothing that they did not commit is in the team's history."""
+    base, head = [await git.text("rev-parse", ref) for ref in snapshots.refs(team)]
+    known = await git.find("rev-parse", "-q", "--verify", _ref(team, "now"))
+    return base == head and (not known or await merging.contains(git, "HEAD", known))
 
 
 async def _planned(git: Git, lead: Git, team: str, answers: Answers, *, commits: bool) -> _Plan:
@@ -197,10 +203,10 @@ async def _done(git: Git, team: str, plan: _Plan, live: Mapping[str, Notebook]) 
             )
         undo = f"git reset --keep {plan.now[:12]}"
     else:
-        await _write_files(git, plan, live)
-        for name, notebook in live.items():
+        for name, notebook in live.items():  # first: what stops it half-way is the same on both sides the next time
             versions = [await _notebook(git, commit, name) for commit in (plan.now, plan.then)]
             await livecells.bring_in(notebook, *versions)
+        await _write_files(git, plan, live)
         undo = f"git diff --binary {plan.then[:12]} {plan.now[:12]} | git apply (in {clean(str(git.folder))})"
     for name in ("now", "accepted"):
         await git.run("update-ref", _ref(team, name), plan.then)
@@ -214,24 +220,23 @@ async def _write_files(git: Git, plan: _Plan, leave: Collection[str]) -> None:
     """
     async with snapshots.own_index(git) as index:
         env = {**index, "GIT_LFS_SKIP_SMUDGE": "0"}
-        then = await _tree_without(git, plan, leave, env)
+        then = {**env, "GIT_INDEX_FILE": f"{env['GIT_INDEX_FILE']}-then"}
+        await git.run("read-tree", plan.then, env=then)
         await changes.stage(git, await _state(git), env)
-        if await git.text("write-tree", env=env) != await git.text("rev-parse", f"{plan.now}^{{tree}}"):
+        for one in (env, then):
+            await _put_back(git, plan.now, leave, one)
+        now = await git.text("write-tree", env=env)
+        if now != await git.text("rev-parse", f"{plan.now}^{{tree}}"):
             raise NotAccepted("Your files changed while the team's work was about to be accepted: accept again.")
-        await git.run("read-tree", "-m", "-u", plan.now, then, env=env, seconds=600)
+        await git.run("read-tree", "-m", "-u", now, await git.text("write-tree", env=then), env=env, seconds=600)
 
 
-async def _tree_without(git: Git, plan: _Plan, leave: Collection[str], env: Mapping[str, str]) -> str:
-    """Return the tree of `plan.then` in which the files of `leave` are as in `plan.now`."""
-    if not leave:
-        return plan.then
-    index = {**env, "GIT_INDEX_FILE": f"{env['GIT_INDEX_FILE']}-then"}
-    await git.run("read-tree", plan.then, env=index)
-    for path in leave:
-        kept = (await git.run("ls-tree", "-z", plan.now, "--", path)).out
-        entry = kept or f"0 {'0' * 40}\t{path}\0".encode()
-        await git.run("update-index", "-z", "--index-info", data=entry, env=index)
-    return await git.text("write-tree", env=index)
+async def _put_back(git: Git, commit: str, paths: Collection[str], env: Mapping[str, str]) -> None:
+    """Make these files in an index as they are in a commit."""
+    for path in paths:
+        kept = (await git.run("ls-tree", "-z", commit, "--", path)).out
+        entry = kept or os.fsencode(f"0 {'0' * 40}\t{path}\0")
+        await git.run("update-index", "-z", "--index-info", data=entry, env=env)
 
 
 async def _notebook(git: Git, commit: str, path: str) -> Json:

@@ -51,8 +51,8 @@ def _paired(first: Mapping[Key, Json], cells: Sequence[Json]) -> dict[Key, Json]
     """Return cells by the keys of the first version where they are its cells."""
     pairs: dict[int, Key] = {}
     for place, cell in enumerate(cells):
-        key: Key = ("id", str(cell.get("id") or ""), 0)
-        if key in first and key not in pairs.values():
+        key = _new_key(cell, dict.fromkeys(pairs.values()))
+        if cell.get("id") and key in first:
             pairs[place] = key
     left = [place for place in range(len(cells)) if place not in pairs]
     free = [key for key in first if key not in set(pairs.values())]

@@ -43,20 +43,18 @@ class Pending:
 async def pending(git: Git, *, largest: int = COMMITTED, most: int | None = None) -> Pending:
     """Return what changed in the checkout at `git`, which must be its top.
 
-    `largest` are the bytes of one file, `most` the number of files without a history in one folder. Raises GitError.
+    `largest` are the bytes of one file, `most` the number of files without a history in one folder; a folder with more is
+    left out as one, with a slash after its name. Raises GitError.
     """
     status = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=all", "--no-renames")
     changed, new = _parsed((await git.run(*status)).fields)
-    filters = await _filtered(git, [*changed, *new])
     crowds = _crowds(new, most)
+    left = [LeftOut(folder, f"has {count:,} files that were never committed") for folder, count in crowds.items()]
+    paths = [*changed, *(path for path in new if not path.startswith(tuple(crowds)))]
+    filters = await _filtered(git, paths)
     take: list[str] = []
-    left: list[LeftOut] = []
-    for path in [*changed, *new]:
-        crowd = next((c for c in crowds if path in new and path.startswith(c)), "")
-        why = _why_not(git.folder / path, path, filters, largest)
-        if not why and crowd:
-            why = f"lies in a folder with {crowds[crowd]:,} files that were never committed"
-        if why:
+    for path in paths:
+        if why := _why_not(git.folder / path, path, filters, largest):
             left.append(LeftOut(path, why))
         else:
             take.append(path)
@@ -66,11 +64,19 @@ async def pending(git: Git, *, largest: int = COMMITTED, most: int | None = None
 async def stage(git: Git, what: Pending, env: Mapping[str, str] | None = None) -> None:
     """Put what may be committed into the index, and take out of it what may not. Raises GitError."""
     paths = ("--pathspec-from-file=-", "--pathspec-file-nul")
-    if what.left_out:
-        left = "\0".join(one.path for one in what.left_out)
+    if any(not one.path.endswith("/") for one in what.left_out):
+        left = "\0".join(one.path for one in what.left_out if not one.path.endswith("/"))
         await git.run("reset", "-q", *paths, "HEAD", data=os.fsencode(left), env=env)
     if what.take:
-        await git.run("add", "-A", *paths, data=os.fsencode("\0".join(what.take)), env=env)
+        words = (
+            "update-index",
+            "--add",
+            "--remove",
+            "--replace",
+            "-z",
+            "--stdin",
+        )  # unlike `add`, for what is gone too
+        await git.run(*words, data=os.fsencode("\0".join(what.take)), env=env)
 
 
 async def identity(git: Git, name: str) -> dict[str, str]:
@@ -126,8 +132,17 @@ async def filtered(git: Git, paths: Sequence[str], filters: Iterable[str]) -> di
 
 
 def _crowds(new: Sequence[str], most: int | None) -> dict[str, int]:
-    """Return the folders, with their slash, that hold more new files than `most`, each with how many."""
+    """Return the topmost folders, with their slash, that hold more new files than `most`, each with how many."""
     if most is None:
         return {}
-    counts = Counter(path.rpartition("/")[0] + "/" for path in new if "/" in path)
-    return {folder: count for folder, count in counts.items() if count > most}
+    parts = [path.split("/")[:-1] for path in new]
+    counts = Counter("/".join(folders[:depth]) + "/" for folders in parts for depth in range(1, len(folders) + 1))
+    full = {folder for folder, count in counts.items() if count > most}
+    return {
+        folder: counts[folder] for folder in sorted(full) if not any(folder[:at] in full for at in _slashes(folder))
+    }
+
+
+def _slashes(folder: str) -> list[int]:
+    """Return where the folders around a folder end."""
+    return [at + 1 for at, character in enumerate(folder[:-1]) if character == "/"]

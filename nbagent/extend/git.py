@@ -26,6 +26,7 @@ from nbagent.extend.textfiles import is_inside
 
 SECONDS = 60.0
 """How long one call of git may take."""
+_OLDEST = (2, 31)
 _GRACE = 2.0  # seconds in which git takes its lock files away when it is told to end
 _SAFE = (
     *("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false"),
@@ -53,7 +54,6 @@ _PLUMBING = frozenset(
     }
 )
 _FILTER, _DRIVER = re.compile(r"filter\.(.+)\.(\w+)", re.DOTALL), re.compile(r"merge\.(.+)\.driver", re.DOTALL)
-_FILTER_KEYS = {"clean": "", "smudge": "", "process": "", "required": "false"}
 
 
 class GitError(ToolError):
@@ -147,7 +147,13 @@ class Git:
         return ran.text if ran.code == 0 else ""
 
     async def top(self) -> Path:
-        """Return the top folder of the checkout that the folder lies in; raises `NotARepository`."""
+        """Return the top folder of the checkout that the folder lies in; raises `NotARepository`, and GitError for an old git."""
+        ran = await self.run("version")
+        found = re.search(r"(\d+)\.(\d+)", ran.text)
+        if found is None or (int(found[1]), int(found[2])) < _OLDEST:  # older ones can't be told what not to run
+            raise GitError(
+                f"{clean(ran.text)} is too old for teams: 2.31 or newer is needed, or go on with --no-worktrees."
+            )
         ran = await self.run("rev-parse", "--show-toplevel", ok=(0, 128))
         top = Path(ran.text) if ran.code == 0 else None
         if top is not None and is_inside(self.folder, top) and (top / ".git").exists():
@@ -186,7 +192,9 @@ class Git:
                 start_new_session=True,
             )
         except OSError as error:
-            raise GitError(f"git can't be started in {_shown(self.folder)}: {error.strerror or error}.") from error
+            raise GitError(
+                f"git can't be started in {_shown(self.folder)}: {(error.strerror or str(error)).lower()}."
+            ) from error
         try:
             out, said = await asyncio.to_thread(_finish, process, data, seconds)
         except subprocess.TimeoutExpired:
@@ -237,13 +245,12 @@ def _programs(listed: bytes) -> Programs:
         elif scope in {"local", "worktree"} and key in {"pull.twohead", "pull.octopus"}:
             settings[key] = "recursive"  # a strategy of another name is a program
     settings |= {key: theirs.get(key, "exit 1") for key in ours if _DRIVER.fullmatch(key)}
-    filters = {found[1] for key in ours if (found := _FILTER.fullmatch(key))}
-    for name in filters:
-        settings |= {
-            f"filter.{name}.{key}": theirs.get(f"filter.{name}.{key}", nothing) for key, nothing in _FILTER_KEYS.items()
-        }
-    known = {found[1] for key in theirs if (found := _FILTER.fullmatch(key))}
-    return Programs(tuple(sorted(settings.items())), frozenset(filters - known))
+    filters: set[str] = set()
+    for key, name, what in ((key, *found.groups()) for key in ours if (found := _FILTER.fullmatch(key))):
+        settings[key] = theirs.get(key, "false" if what == "required" else "")
+        if key not in theirs and what != "required":  # an empty one is none, also where the person's has others
+            filters.add(name)
+    return Programs(tuple(sorted(settings.items())), frozenset(filters))
 
 
 def _settings(settings: Sequence[tuple[str, str]]) -> dict[str, str]:

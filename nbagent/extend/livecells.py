@@ -22,10 +22,6 @@ async def bring_in(notebook: Notebook, before: Json, after: Json) -> int:
     will = [cell for cell in cast("list[Json]", after.get("cells", [])) if cell.get("id")]
     names = [str(cell["id"]) for cell in will]
     count = 0
-    for name in [name for name in was if name not in names]:
-        if name != notebook.own_cell:  # the cell that asks for it can't go
-            await notebook.delete(name, source_hash(source_of(was[name])))
-            count += 1
     for place, cell in enumerate(will):
         old = was.get(names[place])
         changed = await _placed(notebook, names, place, cell, old)
@@ -35,6 +31,10 @@ async def bring_in(notebook: Notebook, before: Json, after: Json) -> int:
             await _outputs(notebook, cell)
             changed = True
         count += changed
+    for name in [name for name in was if name not in names]:  # last: a place in an empty notebook has no name
+        if name != notebook.own_cell:  # the cell that asks for it can't go
+            await notebook.delete(name, source_hash(source_of(was[name])))
+            count += 1
     await notebook.save()
     return count
 
@@ -42,11 +42,12 @@ async def bring_in(notebook: Notebook, before: Json, after: Json) -> int:
 async def _placed(notebook: Notebook, names: Sequence[str], place: int, cell: Json, old: Json | None) -> bool:
     """See that a cell is there with its source, after the one before it; return whether it was moved."""
     name, source, kind = names[place], source_of(cell), cast("CellType", str(cell.get("cell_type")))
-    now = [one.id for one in await notebook.cells()]
     if old is not None and old.get("cell_type") != kind:
         await notebook.delete(name, source_hash(source_of(old)))
-        old, now = None, [one for one in now if one != name]
-    anchor = Anchor(names[place - 1]) if place else Anchor(now[0], "before")
+        old = None
+    every = [one.id for one in await notebook.cells()]
+    now = [one for one in every if one in names]
+    anchor = Anchor(names[place - 1]) if place else Anchor([*now, *every][0], "before")
     if old is None:
         await notebook.insert(anchor, kind, source, metadata=cell.get("metadata") or None, cell_id=name)
         if kind == "code":

@@ -162,12 +162,12 @@ class Worktrees:
             self._conflicts[name] = (tip, tuple(file.path for file in told.files))
         return told
 
-    async def update(self, worktree: Worktree) -> Merged | Conflicted:
+    async def update(self, worktree: Worktree, answers: Answers | None = None) -> Merged | Conflicted:
         """Merge what the lead has into a teammate's copy, so that it goes on from the others' work.
 
-        What it changed itself is committed before.
+        What it changed itself is committed before. `answers` settle conflicts: "ours" is the teammate's side there.
         """
-        return await self._merged(worktree, self._branch(LEAD), "Merge the work of the others", Answers())
+        return await self._merged(worktree, self._branch(LEAD), "Merge the work of the others", answers or Answers())
 
     # ── what comes out of it ─────────────────────────────────────────────────────────────────────────────────────────
 
