@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nbagent.app.extension import Extension
     from nbagent.app.hooks import hook, unhook
     from nbagent.app.mapping import MapStopped
-    from nbagent.app.mapping import map as map  # noqa: A004, PLC0414  (what everybody calls it; in no star)
+    from nbagent.app.mapping import map as map  # noqa: A004  (what everybody calls it; in no star)
     from nbagent.core.agents import AgentSpec
     from nbagent.core.tools import Kind, Result, Tool, tool
 

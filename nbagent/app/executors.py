@@ -6,6 +6,7 @@ schedules. Must not know what a job is. Read `executor_of`, then `Places`.
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import os
 from collections.abc import Callable
@@ -13,7 +14,9 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 from dataclasses import dataclass
 from typing import Any
 
+from nbagent.app.nursery import Nursery
 from nbagent.core.errors import ConfigError
+from nbagent.core.messages import Json
 
 DEFAULT_WORKERS = 4
 """Jobs that run side by side where nothing is said: they wait for the model most of the time, so cores do not count."""
@@ -50,31 +53,33 @@ def default_workers() -> int:
 
 
 class Places:
-    """Carries jobs out on an executor: the person's, or threads here, each of which has its jobs done in processes.
+    """Carries jobs out: on the person's executor, or here, each in a process forked from a warm one.
 
-    `perform` is a function of the top level of a module, so that it can be named to another process.
+    A process pool would import a script again in each worker, and run what no `if __name__ == "__main__"` guards; here a
+    thread waits for each process, and nothing of the person's is imported. Where this process is killed, the replies that
+    are under way still come whole into their sessions.
     """
 
     def __init__(self, executor: Executor | None, workers: int | None = None) -> None:
-        self._own = executor is None
+        self._nursery = Nursery(lingers=True) if executor is None else None
         self._executor = executor or ThreadPoolExecutor(workers or default_workers(), thread_name_prefix="nbagent-job")
 
-    @property
-    def own(self) -> bool:
-        """Whether it is no executor of the person's."""
-        return self._own
+    def give(self, perform: Callable[..., Json], *given: Any) -> Future[Any]:
+        """Have `perform` (of a module's top level) called elsewhere; here it gets the nursery as `within`.
 
-    def give(self, perform: Callable[..., Any], *given: Any) -> Future[Any]:
-        """Have `perform` called elsewhere. Raises `ConfigError` where the executor takes no work any more."""
+        Raises `ConfigError` where the executor takes no work any more.
+        """
+        here = {} if self._nursery is None else {"within": self._nursery}
         try:
-            return self._executor.submit(perform, *given)
+            return self._executor.submit(perform, *given, **here)
         except (BrokenExecutor, RuntimeError) as error:
             raise ConfigError(f"The executor takes no work any more: {error}") from None
 
-    def close(self) -> None:
-        """Let go of it. One of the person's is left as it is; of ours what has not begun never does."""
-        if self._own:
+    async def close(self, *, at_once: bool = False) -> None:
+        """Let go of it. One of the person's is left as it is; of ours nothing is left, `at_once` also what still runs."""
+        if self._nursery is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
+            await asyncio.to_thread(self._nursery.kill if at_once else self._nursery.close)
 
 
 def take_back(future: Future[Any]) -> bool:
@@ -99,4 +104,6 @@ def lost(error: BaseException) -> Lost:
         return Lost(f"The executor broke: {error}", again=False)
     if isinstance(error, concurrent.futures.CancelledError):
         return Lost("The executor cancelled this job.", again=False)
+    if type(error).__name__ == "KilledWorker":  # Dask has given it to one worker after the other already
+        return Lost("Each worker that this job was given to died.", again=False)
     return Lost(f"The worker of this job died or could not begin it ({type(error).__name__}: {error}).", again=True)

@@ -84,7 +84,8 @@ class Outcome:
     out is gone), failed (an error, or the process died). `problem` says in a sentence why it is not done.
     `answer` are the model's last words, `stop_reason` as in `nbagent.Answer` ("" where no run ended), `usage` tokens, `cost`
     US dollars where the price is known, `session` the path of the session's file, `seconds` how long it took here.
-    `requests` is how many requests this performance made: 0 where the answer was in the session already.
+    `requests` is how many requests this performance made: 0 where the answer was in the session already. `died`: its process
+    ended before it did, so it can be performed again.
     """
 
     id: str
@@ -98,6 +99,7 @@ class Outcome:
     seconds: float = 0.0
     problem: str = ""
     requests: int = 0
+    died: bool = False
 
     def to_json(self) -> Json:
         """Return the outcome as a JSON object."""

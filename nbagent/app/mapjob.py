@@ -8,12 +8,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from nbagent.app.jobs import Outcome
+from nbagent.app.nursery import Nursery
 from nbagent.app.worker import perform
 from nbagent.core.messages import Json
 
 
-def carry_out(job: Json, link: Json, folder: str, attempt: int) -> Json:  # noqa: ARG001  (it tells two tries from each other)
-    """Perform a job of the map that is kept in `folder`, and return its outcome as JSON.
+def carry_out(job: Json, link: Json, folder: str, attempt: int, *, within: Nursery | None = None) -> Json:  # noqa: ARG001
+    """Perform a job of the map that is kept in `folder`, and return its outcome as JSON. `attempt` tells two tries apart.
 
     A worker that does not see the folder could not go on with what another one began, and would pay for it again.
     """
@@ -23,4 +24,4 @@ def carry_out(job: Json, link: Json, folder: str, attempt: int) -> Json:  # noqa
             "resume=."
         )
         return Outcome(str(job.get("id")), "failed", problem=problem).to_json()
-    return perform(job, link)
+    return perform(job, link, within=within)

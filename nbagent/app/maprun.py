@@ -104,10 +104,11 @@ class MapRun:
             todo, already = await asyncio.to_thread(self._look)
             with Hub(limits=order.limits, rates=order.rates, already=already, host=order.host) as self._hub:
                 self._places = Places(order.executor, order.workers)
+                over = False
                 try:
-                    await self._all(todo)
+                    over = await self._all(todo)
                 finally:
-                    self._places.close()
+                    await self._places.close(at_once=not over)
                 self._tell(self._end())
         except OSError as error:
             raise ConfigError(f"The map can't be kept in {order.folder}: {error.strerror or error}.") from error
@@ -184,8 +185,11 @@ class MapRun:
 
     # ── giving out ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _all(self, todo: list[tuple[Asked, Json | None]]) -> None:
-        """Give everything out and wait for it; when this task is cancelled, stop all in order, and once more: at once."""
+    async def _all(self, todo: list[tuple[Asked, Json | None]]) -> bool:
+        """Give everything out and wait for it; return whether all of it has ended.
+
+        When this task is cancelled all is stopped, in order; when it is cancelled once more, at once.
+        """
         tasks = {asyncio.create_task(self._one(asked, known)) for asked, known in todo}
         waiting, until = set(tasks), float("inf")
         while waiting and time.monotonic() < until:
@@ -200,6 +204,7 @@ class MapRun:
         for result in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
                 raise result
+        return not waiting
 
     def _stop(self) -> None:
         self._stopping = True
@@ -250,8 +255,7 @@ class MapRun:
             found = lost(error)
             return None, found.sentence, found.again and not self._stopping
         outcome = Outcome.from_json(wrapped.result())
-        died = outcome.status == "failed" and not outcome.stop_reason and outcome.problem.startswith(DIED)
-        return (None, outcome.problem, True) if died and not self._stopping else (outcome, "", False)
+        return (None, outcome.problem, True) if outcome.died and not self._stopping else (outcome, "", False)
 
     def _begin(self, asked: Asked, known: Json | None) -> Job:
         """Keep that a job begins, and return it."""
@@ -356,7 +360,6 @@ class MapRun:
         )
 
 
-DIED = "The process of this job"
 CHANGED = "Its file has changed since; again='changed' runs it anew."
 
 

@@ -25,6 +25,7 @@ from nbagent.core.messages import Json
 
 _LOOK, _LOOK_OFTEN = 1.0, 0.05  # seconds between two looks whether the process that started this one still lives
 _GRACE = 5.0  # seconds that a child has to end after it has said what came of its job
+_LINGERS = 120.0  # seconds that children have to end by themselves where they may outlive who started this process
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # prctl
 _CHUNK = 65_536
 _NEEDED = ("IPython.core.interactiveshell", "nbagent.app.cell", "nbagent.app.jobrun")
@@ -61,7 +62,7 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     os.close(nothing)
-    forks = sys.argv[-1] == "forks"
+    forks = sys.argv[-1] in {"forks", "lingers"}
     began = time.monotonic()
     _warm()
     if forks:
@@ -242,12 +243,29 @@ class Nursed:
             _say(self._answers, {"id": child.number, "died": status})
 
     def _end(self) -> None:
+        if sys.argv[-1] == "lingers":
+            self._linger()
         for child in self._children.values():
             _kill(child.pid)
         for child in self._children.values():
             os.waitpid(child.pid, 0)
             _end_orphans(_mark(child.pid))
         _end_orphans("")
+
+    def _linger(self) -> None:
+        """Let children finish the replies that are under way: they are paid for, and end in their sessions' files.
+
+        Each hears by its own link that the process that gave the work out is gone, and ends.
+        """
+        self._selector.unregister(self._control)
+        until = time.monotonic() + _LINGERS
+        while self._children and time.monotonic() < until:
+            for key, _ in self._selector.select(_LOOK_OFTEN):
+                if key.data is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        self._hear(key.data)
+            with contextlib.suppress(BrokenPipeError):
+                self._look()
 
 
 _MARK = "NBAGENT_WORKER"

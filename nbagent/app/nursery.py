@@ -22,6 +22,8 @@ from nbagent.core.messages import Json
 
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from nbagent.app.nursed import main; main()"
 
+_NEW_GROUP = 0x200  # of Windows: CREATE_NEW_PROCESS_GROUP
+
 
 class ProcessDied(NbagentError):
     """The process that performed a job ended before the job did."""
@@ -35,11 +37,13 @@ def can_fork() -> bool:
 class Nursery:
     """One warm process and the jobs in it; `perform` may be called from any number of threads.
 
-    `forks`: whether children are forked from it; else each job gets a new interpreter.
+    `forks`: whether children are forked from it; else each job gets a new interpreter. `lingers`: jobs may outlive this process
+    until the replies that are under way have come whole; else they end with it at once.
     """
 
-    def __init__(self, *, forks: bool | None = None) -> None:
+    def __init__(self, *, forks: bool | None = None, lingers: bool = False) -> None:
         self._forks = can_fork() if forks is None else forks
+        self._how = "lingers" if lingers else "forks"
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._warm: _Process | None = None
@@ -69,7 +73,7 @@ class Nursery:
             self._busy += 1
         try:
             if not self._forks:
-                return _Process(forks=False).perform({**request, "id": number}, alone=True)
+                return _Process("once").perform({**request, "id": number}, alone=True)
             return self._ready().perform({**request, "id": number})
         finally:
             with self._lock:
@@ -82,18 +86,25 @@ class Nursery:
         if warm is not None:
             warm.close()
 
+    def kill(self) -> None:
+        """End the warm process and all that runs in it at once, whatever is under way."""
+        with self._lock:
+            warm, self._warm = self._warm, None
+        if warm is not None:
+            warm.kill()
+
     def _ready(self) -> _Process:
         with self._lock:
             if self._warm is None or not self._warm.alive:
-                self._warm = _Process(forks=True)
+                self._warm = _Process(self._how)
             return self._warm
 
 
 class _Process:
     """A started `nursed` and the line on which it answers."""
 
-    def __init__(self, *, forks: bool) -> None:
-        command = [sys.executable, "-c", _BOOT, json.dumps(sys.path), "forks" if forks else "once"]
+    def __init__(self, how: str) -> None:
+        command = [sys.executable, "-c", _BOOT, json.dumps(sys.path), how]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
         self._write = threading.Lock()
         self._waiting: dict[int, queue.SimpleQueue[Json]] = {}
@@ -138,6 +149,10 @@ class _Process:
 
     def close(self) -> None:
         self._pipe().close()
+        self._process.wait()
+
+    def kill(self) -> None:
+        self._process.kill()
         self._process.wait()
 
     def _pipe(self) -> IO[Any]:

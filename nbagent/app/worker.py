@@ -15,26 +15,28 @@ import threading
 import time
 
 from nbagent.app.jobs import Job, Outcome
-from nbagent.app.nursery import ProcessDied, nursery
+from nbagent.app.nursery import Nursery, ProcessDied, nursery
 from nbagent.core.messages import Json
 
 _LOOK = 0.2  # seconds between two looks whether a worker without a parent is done
 
 
-def perform(job: Json, link: Json) -> Json:
+def perform(job: Json, link: Json, *, within: Nursery | None = None) -> Json:
     """Perform a job and return its outcome; blocks until then.
 
     `job` is `Job.to_json`, `link` what `Hub.link` gave ({}: no hub takes part), the outcome that of `Outcome.to_json`. Raises
-    nothing for what a job can bring about: a process that is killed is an outcome too, and the job can be performed again.
+    nothing for what a job can bring about: a process that is killed is an outcome too (`died`), and the job can be performed
+    again. `within`: whose process it is to be, instead of this worker's one.
     """
     _end_with_parent(os.getpid())
     began = time.monotonic()
     try:
-        return nursery().perform({"job": job, "link": link})
+        return (within or nursery()).perform({"job": job, "link": link})
     except ProcessDied as error:
         known = Job.from_json(job)
         seconds = round(time.monotonic() - began, 3)
-        return Outcome(known.id, "failed", problem=str(error), session=str(known.session_path or ""), seconds=seconds).to_json()  # fmt: skip
+        session = str(known.session_path or "")
+        return Outcome(known.id, "failed", problem=str(error), session=session, seconds=seconds, died=True).to_json()
 
 
 def warm_up() -> None:
