@@ -74,6 +74,7 @@ class Settings:
     timeout: float | None = None
     cell_timeout: float | None = 600.0
     agent_depth: int = 1
+    background_agents: int = 4
     compact_at: float = 0.8
     context_window: int | None = None
     base_url: str = ""
@@ -121,7 +122,7 @@ def is_wider(mode: Mode, other: Mode) -> bool:
 
 _TYPES: dict[str, type] = {
     "model": str, "fallback_model": str, "preset": str, "rerun": str, "stale": str, "resume": str, "base_url": str, "system_append": str, "mode": Mode,
-    "max_turns": int, "web_max_uses": int, "budget_tokens": int, "agent_depth": int, "context_window": int, "compact_at": float, "budget": float, "timeout": float, "cell_timeout": float,
+    "max_turns": int, "web_max_uses": int, "budget_tokens": int, "agent_depth": int, "background_agents": int, "context_window": int, "compact_at": float, "budget": float, "timeout": float, "cell_timeout": float,
 }  # fmt: skip
 _RULES = ("allow", "ask", "deny")
 _ADDED = (*_RULES, "hide", "schema_only", "secrets")

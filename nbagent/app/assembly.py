@@ -23,14 +23,17 @@ from nbagent.app.keptrun import KeptRun
 from nbagent.app.mcp import news_of_run, tools_of_run
 from nbagent.app.model import open_named, run_model
 from nbagent.app.place import Place
+from nbagent.app.queueing import queue_of
 from nbagent.app.restarts import gone_with
 from nbagent.app.runtools import MakeTools, tools_of
 from nbagent.app.skills import ForkedSkill
 from nbagent.app.starts import Ground
+from nbagent.app.underway import LiveRun
 from nbagent.app.ways import narrowed
 from nbagent.app.web import Offer, offered
 from nbagent.config import Settings
 from nbagent.core.events import Noted
+from nbagent.core.inbox import Empty, Inbox
 from nbagent.core.messages import Block
 from nbagent.core.policy import Policy
 from nbagent.core.ports import Notebook
@@ -62,6 +65,8 @@ class Assembly:
     conversation: Conversation
     errand: Errand | None
     ground: Ground
+    live: LiveRun
+    inbox: Inbox
     company: Sequence[str] = ()
     """Names of the tools of the run's company, which its subagents don't get."""
 
@@ -76,6 +81,7 @@ class Assembly:
             limits=self.settings.limits(),
             notebook=lambda: place.notebook.path if place.notebook is not None else "",
             closing=lambda: ledger.closing(conversation.seen.listing or ()),
+            inbox=self.inbox,
             compaction=compaction_of(extension=self.extension, conversation=conversation, settings=self.settings,
                                      opening=lambda: self.opening("", ())),
         )  # fmt: skip
@@ -114,6 +120,7 @@ class Assembly:
         news += news_of_run(extension, conversation.session)
         if self.errand is None:
             news += self.subagents.news(conversation)
+            news += self.inbox.take()
             news += filter(None, [todos.told(conversation.session, place)])
         notebook = extension.privacy.notebook(place.notebook)
         blocks = await conversation.opening(prompt, notebook, self.settings.mode, news)
@@ -125,10 +132,11 @@ class Assembly:
         """The tools of a run or of one subagent: what they read and change is taken down, long results are cut."""
         own = [*self.extension.tools, *self.foreign]
         privacy = self.extension.privacy
-        made = self.kept.tools(self.make(results, seen, ledger, privacy.kernel(self.noted.kernel)), own)
+        queue = queue_of(self.extension, self.live)
+        made = self.kept.tools(self.make(results, seen, ledger, queue.kernel(privacy.kernel(self.noted.kernel))), own)
         made = [tool for tool in made if not child or tool.name not in self.company]
         cut = [capped(tool, results, mask=privacy.vault.mask) for tool in self.noted.tools(made, own)]
-        return Toolset(map(privacy.tool, self.files.watching(cut, child=child)))
+        return Toolset(map(queue.tool, map(privacy.tool, self.files.watching(cut, child=child))))
 
 
 async def assemble(
@@ -137,6 +145,7 @@ async def assemble(
     place: Place,
     kept: KeptRun,
     noted: Checkpointing,
+    live: LiveRun,
     *,
     errand: Errand | None,
     ground: Ground,
@@ -155,12 +164,13 @@ async def assemble(
     if errand is None:
         offer = await _web(extension, settings, place, ground)
         settings = replace(settings, served=offer.tools)
-        conversation = await conversation_of(extension, settings, make, place, ground)
+        conversation = await conversation_of(extension, settings, make, place, ground, live)
         conversation.kept += [rule for rule in offer.keep if rule not in conversation.kept]
         subagents.web = settings.served
     else:  # beside the notebook's own, for this run only
         path, about = path_of(place), {"errand": errand.agent}
         conversation = Conversation.begin(settings, make, extension.folder, path, seals=extension.seals, **about)
+        live.session = conversation.session.id
     conversation.session.use(extension.privacy.masking)
     kept.begin(conversation)
     return Assembly(
@@ -177,8 +187,18 @@ async def assemble(
         conversation,
         errand=errand,
         ground=ground,
+        live=live,
+        inbox=_inbox(extension, place, ground, live) if errand is None else Empty(),
         company=[tool.name for tool in with_others],
     )
+
+
+def _inbox(extension: Extension, place: Place, ground: Ground, live: LiveRun) -> Inbox:
+    """Return what this run is to hear of: runs that it started, and in a conversation that lasts those beside that."""
+    if ground.own:
+        extension.notices.look(place.document, path_of(place))
+    lasts = ground.own or ground.lasts
+    return extension.notices.inbox(ground.seat if lasts else "", live.id)
 
 
 async def _web(extension: Extension, settings: Settings, place: Place, ground: Ground) -> Offer:

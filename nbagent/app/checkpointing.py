@@ -34,10 +34,13 @@ TOO_LARGE = "it was too large to keep"
 class Checkpointing:
     """One run, from its first call to its end. Use `notebook`, `kernel` and `tools(…)` in the place of what it wraps."""
 
-    def __init__(self, checkpoint: Checkpoint, root: Path, notebook: Notebook | None, kernel: Kernel) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, root: Path, notebook: Notebook | None, kernel: Kernel, *, by_call: bool = False
+    ) -> None:
         self.checkpoint = checkpoint
         self.notebook = None if notebook is None else CheckpointedNotebook(notebook, checkpoint)
-        self._names = dict(kernel.namespace())
+        self._by_call = Bindings() if by_call else None
+        self._names = {} if by_call else dict(kernel.namespace())
         self._hints: dict[str, tuple[str, ...]] = {}
         self.kernel = WatchedKernel(kernel, self._ran)
         self.problem = ""
@@ -57,6 +60,8 @@ class Checkpointing:
 
     def end(self) -> Bindings:
         """Return which names the run has changed; the old objects of all others are let go."""
+        if self._by_call is not None:
+            return self._by_call
         before, self._names = self._names, {}
         return Bindings.between(before, self._plain.namespace())
 
@@ -64,12 +69,27 @@ class Checkpointing:
 
     def _watched(self, tool: Tool, *, own: bool) -> Tool:
         if own:
-            return self._told(tool, lambda _: f"the tool {tool.name}")
+            return self._told(self._counted(tool), lambda _: f"the tool {tool.name}")
         if tool.name in _WRITES:
             return self._writing(tool)
         if tool.name == "shell":
             return self._told(tool, lambda given: f"the command `{first_line(str(given.get('command', '')), 80)}`")
         return dataclasses.replace(tool, preview=lambda given: self._previewed(tool.preview(given)))
+
+    def _counted(self, tool: Tool) -> Tool:
+        """Return a tool of the person's, which may change variables, too: by call, where the run counts so."""
+        counted = self._by_call
+        if counted is None:
+            return tool
+
+        async def function(call: Call, **given: Any) -> Any:
+            before = dict(self._plain.namespace())
+            try:
+                return await tool.function(call, **given)
+            finally:
+                counted.add(before, self._plain.namespace())
+
+        return dataclasses.replace(tool, function=function)
 
     def _previewed(self, preview: Preview) -> Preview:
         """Remember what was said of code before it runs: to look at it once more takes milliseconds."""
@@ -122,12 +142,15 @@ class Checkpointing:
 
     def _ran(self, code: str, namespace: Mapping[str, Any], who: str) -> None:
         """Keep what code has probably done that can't be taken back: a look at its text, and no more than that."""
+        if self._by_call is not None:
+            self._by_call.add(namespace, self._plain.namespace())
         found_before = self._hints.pop(code, None)
         outside: list[str] = []
         for hint in hints(code, namespace) if found_before is None else found_before:
             if found := _IN_PLACE.match(hint):
                 name = found[1].partition(".")[0].partition("[")[0]
-                if name in self._names and self._names[name] is namespace.get(name):
+                before = namespace if self._by_call is not None else self._names
+                if name in before and before[name] is namespace.get(name):
                     self.checkpoint.note(f"what is in `{name}`: {who} has probably changed it in place")
             elif not _OF_NAMES.match(hint):
                 outside.append(hint)

@@ -61,6 +61,7 @@ def compaction_of(
     def moved(session: Session) -> None:
         extension.hooks.moved(conversation.session.id, session.id)
         extension.holds.take(session.id)
+        extension.underway.moved(conversation.session.id, session.id)
         conversation.goes_on_in(session)
 
     return Compaction(
@@ -96,6 +97,8 @@ async def compact(extension: Extension, wishes: str) -> str:
     conversation = extension.last
     if conversation is None or not conversation.session.transcript:
         return NOTHING
+    if (using := extension.underway.in_session(conversation.session.id)) is not None:
+        raise ConfigError(f"“{using.who}” goes on in this conversation. {using.how_to_end}")
     run = _run(extension, conversation)
     live = extension.begin(LiveRun(new_run_id(), "summing up", "", "", run.stop, session=conversation.session.id))
     events: list[Event] = []

@@ -36,7 +36,7 @@ PROPOSES = (
     "you add or edit is only proposed to the person, and does not run: to compute something yourself use run_python."
 )
 
-_BESIDE = frozenset({"--fork", "--session"})
+_BESIDE = frozenset({"--fork", "--session", "--background"})
 _BRANCH = "%%agent … (what was asked here is told in its own conversation only)"
 
 _OUTPUTS_READ = 30

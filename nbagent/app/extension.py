@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from nbagent.app.forks import Point
     from nbagent.app.hooks import KernelHooks
     from nbagent.app.model_command import Listings
+    from nbagent.app.notices import Notices
     from nbagent.app.place import Host
     from nbagent.app.privacy import Privacy
     from nbagent.app.starts import Move, Planned
@@ -114,7 +115,13 @@ class Extension:
         """What the runs of this kernel, and those on disk, have changed."""
         from nbagent.app.undo import Undo
 
-        return Undo(self.folder, lambda: self.shell.user_ns, lambda: self.stop is not None, self.seals)
+        return Undo(
+            self.folder,
+            lambda: self.shell.user_ns,
+            lambda: self.stop is not None,
+            self.seals,
+            lambda: self.underway.runs,
+        )
 
     @cached_property
     def runs(self) -> RunStore:
@@ -125,6 +132,13 @@ class Extension:
     def holds(self) -> Holds:
         """The sessions that this kernel writes to."""
         return Holds(self.folder / FOLDER)
+
+    @cached_property
+    def notices(self) -> Notices:
+        """What the conversations of this kernel are to hear of runs beside them."""
+        from nbagent.app.notices import Notices
+
+        return Notices(self.folder, self.seals, self.kernel_id, self.holds.elsewhere)
 
     @cached_property
     def privacy(self) -> Privacy:
@@ -262,8 +276,10 @@ class Extension:
         threading.Thread(target=_warm_up, name="nbagent-warm-up", daemon=True).start()
 
     def unload(self) -> None:
-        """Take everything out of the shell again."""
+        """Take everything out of the shell again; what goes on in the background is stopped."""
         shell = self.shell
+        for run in self.underway.background:
+            self.on_loop(run.stop.now)
         self.waiting.remove()
         self.tray.close()
         if self.desk is not None:

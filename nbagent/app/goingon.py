@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nbagent.app.place import Place
     from nbagent.app.runtools import MakeTools
     from nbagent.app.starts import Ground
+    from nbagent.app.underway import LiveRun
 
 IN_USE = "The session {} is in use by another kernel, so a copy of it goes on here."
 NOT_OURS = (
@@ -32,7 +33,7 @@ NOT_OURS = (
 
 
 async def conversation_of(
-    extension: Extension, settings: Settings, make: MakeTools, place: Place, ground: Ground
+    extension: Extension, settings: Settings, make: MakeTools, place: Place, ground: Ground, live: LiveRun
 ) -> Conversation:
     """Go on with the conversation of `ground`, or from the point that it names; or begin one.
 
@@ -63,20 +64,25 @@ async def conversation_of(
     for text in said:
         place.view.show(before_run(Noted, text=text, level="info" if text in {ground.note, *said[:1]} else "warning"))
     extension.holds.take(found.session.id)
-    if ground.branch is None:
+    if ground.lasts:
         extension.conversations[ground.seat] = found
         extension.going_on.pop(ground.seat, None)
-    extension.last = found
+    if not live.background or extension.last is None:
+        extension.last = found
+    live.session = found.session.id
     return found
 
 
 def _begun(extension: Extension, settings: Settings, make: MakeTools, path: str, ground: Ground) -> Conversation:
     about: Json = {"kernel": extension.kernel_id} | ({"ways": ways} if (ways := ground.ways.to_json()) else {})
     session, extension.next_session = extension.next_session, ""
+    new = ground.making
+    about |= {"beside": True} if new.beside else {}
+    about |= {"title": new.title} if new.title else {}
     made = Conversation.begin(
         settings, make, extension.folder, path, seals=extension.seals, session_id=session, **about
     )
-    made.ways = ground.ways
+    made.ways, made.beside, made.title = ground.ways, new.beside, new.title
     return made
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
 from nbagent.app.answer import Answer, Refused, RunFailed
+from nbagent.app.handle import Handle
 from nbagent.app.options import describe
 from nbagent.app.reports import COMMANDS, Checked, command
 from nbagent.core.errors import ConfigError
@@ -42,10 +43,10 @@ class AgentMagics(Magics):
             return self._line(line)
         return self._guarded(self._awaited(line) if cell is None else self._cell(line, cell))
 
-    async def _cell(self, line: str, cell: str) -> Answer:
-        from nbagent.app.cell import run_agent_cell
+    async def _cell(self, line: str, cell: str) -> Answer | Handle:
+        from nbagent.app.cell import agent_cell
 
-        return await run_agent_cell(self._extension, line, cell)
+        return await agent_cell(self._extension, line, cell)
 
     async def _awaited(self, line: str) -> Any:
         said = command(self._extension, line)

@@ -50,18 +50,23 @@ def parser() -> argparse.ArgumentParser:
     )
     whence.add_argument("--fork", nargs="?", const="", metavar="ID[@N]", help="run in a branch of its own, for this cell "
                       "only: of this notebook's conversation, or of session ID after its first N prompts (--fork=ID@N)")  # fmt: skip
+    made.add_argument("--background", action="store_true", help="go on while you work: the cell returns at once, and its "
+                      "panel lives on; in a branch of this notebook's conversation (%%agent agents lists, stops, watches)")  # fmt: skip
+    made.add_argument("--name", type=_label, metavar="WORD", help="what the agent in the background is called")
     made.add_argument("--tools", metavar="A,B", help="offer only these tools; * may stand in a name")
     made.add_argument("--dry-run", action="store_true", help="show what this cell would send, and send nothing")
     made.add_argument("--out", type=_name, metavar="VAR", help="keep the answer in this variable, too")
     return made
 
 
-NO_SETTINGS = frozenset({"new", "out", "again", "go_on", "session", "fork", "tools", "dry_run"})
+NO_SETTINGS = frozenset({"new", "out", "again", "go_on", "session", "fork", "tools", "dry_run", "background", "name"})
 """Options that are no settings."""
 
 _POINT = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}(?:@\d+)?|@\d+")
 """What is the value of --fork without a =, and no word of the prompt."""
 
+
+_LONGEST = 40
 
 _TAKEN = frozenset({"get_ipython", "In", "Out", "exit", "quit", "display", "__builtins__", "__name__"})
 """Names that a kernel does not work without, or whose value people count on."""
@@ -72,6 +77,12 @@ def _name(text: str) -> str:
         raise argparse.ArgumentTypeError(f"{text!r} is not a name for a variable")
     if text in _TAKEN or hasattr(builtins, text):
         raise argparse.ArgumentTypeError(f"{text!r} is a name of Python's or IPython's own; choose another")
+    return text
+
+
+def _label(text: str) -> str:
+    if not text.isprintable() or not text.strip() or len(text) > _LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a name: one word of {_LONGEST} characters at most")
     return text
 
 

@@ -38,12 +38,17 @@ class View(Protocol):
         ...
 
 
+async def _no_pump() -> None:
+    """Nothing has to end with the cell."""
+
+
 @dataclass(slots=True)
 class Place:
     """Where a run takes place. `finish` replaces the live view by the record; it takes the cell's execution count.
 
     `bridge` is there where a page has the notebook's document. `patient`: a person sees what runs and is asked when it
     takes long, so no time limit needs to end it. `live` is the live view with its cards, where there is one.
+    `leave_cell` ends what must end with the cell, where the run goes on without it.
     """
 
     view: View
@@ -53,6 +58,7 @@ class Place:
     bridge: Bridge | None = None
     patient: bool = False
     live: AgentView | None = None
+    leave_cell: Callable[[], Awaitable[None]] = _no_pump
 
     @property
     def document(self) -> str:
@@ -100,7 +106,9 @@ async def find_place(
             yield _terminal()
         return
     async with AsyncExitStack() as closing:
-        place = await _page(shell, reins, closing, refusals, silent)
+        in_cell = AsyncExitStack()
+        place = await _page(shell, reins, closing, in_cell, refusals, silent)
+        place.leave_cell = in_cell.aclose
         if place.bridge is not None:
             place.bridge.on_cell_gone(reins.gone)
         yield place
@@ -169,7 +177,12 @@ def _asking(reins: Reins, closing: AsyncExitStack) -> tuple[AgentView, PersonApp
 
 
 async def _page(
-    shell: Any, reins: Reins, closing: AsyncExitStack, refusals: Refusals, silent: set[str] | None
+    shell: Any,
+    reins: Reins,
+    closing: AsyncExitStack,
+    in_cell: AsyncExitStack,
+    refusals: Refusals,
+    silent: set[str] | None,
 ) -> Place:
     from nbagent.app import elsewhere
     from nbagent.jupyter.bridge import Bridge
@@ -184,7 +197,8 @@ async def _page(
     cell = running_cell(shell)
     bridge = Bridge(cell=cell)
     closing.callback(bridge.close)
-    hello = await closing.enter_async_context(reach(bridge, shell, silent))
+    closing.push_async_exit(in_cell)
+    hello = await in_cell.enter_async_context(reach(bridge, shell, silent))
     if hello is not None and hello.document:
         notebook = LiveNotebook(bridge, hello, own_cell=cell)
         if not hello.interactive:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nbagent.app.consent import before_run
@@ -31,7 +31,13 @@ if TYPE_CHECKING:
     from nbagent.app.place import Place
 
 GO_ON, BEGIN = "Go on in it", "Begin a new one"
+BACKGROUND = "background"
+"""The seat of a run that begins a session beside the notebook's own: no other run is found by it."""
 NOTHING_YET = "There is no session of this notebook to go on from yet: run a %%agent cell first."
+
+
+class NothingYet(ConfigError):
+    """There is no conversation to go on from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,11 @@ class Ground:
     note: str = ""
     own: bool = True
 
+    @property
+    def lasts(self) -> bool:
+        """Whether its conversation is found by its seat by the next run that asks for it."""
+        return self.branch is None and self.seat != BACKGROUND
+
 
 async def ground_of(extension: Extension, place: Place, settings: Settings, given: Json) -> Ground:
     """Return what the run of a cell with the options `given` stands on; raises `ConfigError` for a session that isn't there.
@@ -86,6 +97,8 @@ async def ground_of(extension: Extension, place: Place, settings: Settings, give
     if session := str(given.get("session") or ""):
         return await _in_session(extension, place, settings, given, own, session)
     extension.seat = place.document
+    if given.get("background"):
+        return await _in_background(extension, place, settings, given, own)
     if given.get("new"):
         extension.move = None
         return Ground(place.document, own.applied(settings, given), own, new=True)
@@ -105,6 +118,8 @@ async def _moved(extension: Extension, place: Place) -> str:
     seat, live = place.document, extension.conversations.get(place.document)
     if live is not None and live.session.id == move.session and move.itself:
         return ""
+    if move.itself:
+        _is_free(extension, move.session)
     past = await asyncio.to_thread(stored, extension.folder, move.session, move.count, seals=extension.seals)
     if past is None:
         raise ConfigError(f"The session {move.session} is not there any more.")
@@ -182,6 +197,22 @@ def _began(found: Stored | None, count: int) -> dict[str, int]:
     return {cell: first for cell, first in found.began.items() if first < count} if found is not None else {}
 
 
+async def _in_background(extension: Extension, place: Place, settings: Settings, given: Json, own: Ways) -> Ground:
+    """Begin a branch of the notebook's conversation for a run that goes on beside it; a session where there is none yet."""
+    note, cell = "", (place.notebook.own_cell if place.notebook is not None else None) or ""
+    last = await asyncio.to_thread(next, extension.runs.of_cell(cell), None)
+    if not given.get("new") and (last is None or last.first):  # else it began a session of its own, and does so again
+        note = await _moved(extension, place) or await _restarted(extension, place, settings, given)
+        try:
+            ground = await _branch(extension, place, settings, given, own, "")
+        except NothingYet:
+            pass
+        else:
+            return replace(ground, note=" ".join(filter(None, (note, ground.note))))
+    making = Making(beside=True, title=str(given.get("name") or ""))
+    return Ground(BACKGROUND, own.applied(settings, given), own, new=True, making=making, own=False, note=note)
+
+
 # ── beside it ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -197,6 +228,7 @@ async def _in_session(
         return Ground(place.document, ways.applied(settings, given), ways)
     seat = f"session {session}"
     making = Making(beside=True)
+    _is_free(extension, session)
     if seat not in extension.conversations and seat not in extension.shown:
         if planned is not None and not _is_kept(extension, session):
             past = await asyncio.to_thread(
@@ -218,6 +250,12 @@ async def _in_session(
                   note=f"Runs in the session {planned.name if planned and planned.name else session}, for this cell only.")  # fmt: skip
 
 
+def _is_free(extension: Extension, session: str) -> None:
+    """Raise `ConfigError` where a run in the background writes to a session: two would write into each other's words."""
+    if (run := extension.underway.in_session(session)) is not None:
+        raise ConfigError(f"The session {session} is used by “{run.who}”, which is under way. {run.how_to_end}")
+
+
 def _is_kept(extension: Extension, session: str) -> bool:
     return (extension.folder / FOLDER / f"{session}.jsonl").exists()
 
@@ -233,7 +271,7 @@ async def _branch(extension: Extension, place: Place, settings: Settings, given:
     note = (
         f"A branch of the session {past.session}, after {count} prompt{'s' * (count != 1)}; only this cell runs in it."
     )
-    making = Making(beside=True)
+    making = Making(beside=True, title=str(given.get("name") or ""))
     return Ground(f"branch of {past.session}", ways.applied(settings, given), ways, branch=past, making=making, note=note, own=False)  # fmt: skip
 
 
@@ -272,7 +310,7 @@ async def own_point(extension: Extension, place: Place | None = None) -> Past:
     last = await asyncio.to_thread(last_of, extension.folder, path)
     past = await asyncio.to_thread(stored, extension.folder, last.id, None, seals=extension.seals) if last else None
     if past is None:
-        raise ConfigError(NOTHING_YET)
+        raise NothingYet(NOTHING_YET)
     return past
 
 

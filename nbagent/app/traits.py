@@ -27,6 +27,9 @@ class NbAgent(Configurable):
     agent_depth = Integer(
         None, allow_none=True, help="Levels of subagents: 1 (the default) lets none have its own."
     ).tag(config=True)
+    background_agents = Integer(None, allow_none=True, help="Agents in the background at once, at most (4).").tag(
+        config=True
+    )
     timeout = Float(None, allow_none=True, help="Seconds of a run at most.").tag(config=True)
     cell_timeout = Float(None, allow_none=True, help="Seconds of one cell of the agent's at most.").tag(config=True)
     base_url = Unicode("", help="Address of any server that speaks the Messages API.").tag(config=True)

@@ -19,6 +19,7 @@ from nbagent.jupyter.approval import PersonApprover
 from nbagent.view.text import one_line
 
 if TYPE_CHECKING:
+    from nbagent.app.handle import Handle
     from nbagent.view.fold import ViewModel
     from nbagent.view.widget import AgentView
 
@@ -33,7 +34,8 @@ class LiveRun:
     `id` is the run's own (`run-…`; a subagent's: `agent-…`), `name` what people read, `cell` the id of the cell whose
     output shows it ("" where no page tells). `began` is Unix time in seconds. `view` is its live view, `approver` who
     answers for it; both come when its place is known. `parent` is the id of the run that started it, `session` that of its
-    own session, `waits` what its code waits for now ("" for nothing), `task` what a background run goes on in.
+    own session, `waits` what its code waits for now ("" for nothing), `task` what a background run goes on in, `handle` what
+    stands for it in the person's code.
     """
 
     id: str
@@ -50,6 +52,7 @@ class LiveRun:
     session: str = ""
     waits: str = ""
     task: asyncio.Task[Any] | None = None
+    handle: Handle | None = None
 
     @property
     def shown(self) -> ViewModel | None:
@@ -60,6 +63,11 @@ class LiveRun:
     def who(self) -> str:
         """The run as people read it in a sentence: its kind, if it has one, and what it is for."""
         return f"{self.agent} ({self.name})" if self.agent else self.name
+
+    @property
+    def how_to_end(self) -> str:
+        """What a person can do about it, as a sentence."""
+        return f"Wait until it is done, or stop it: %agent agents stop {self.id}"
 
     @property
     def activity(self) -> str:
@@ -123,9 +131,25 @@ class Underway:
         for listener in list(self._listeners):
             listener()
 
+    def full(self, limit: int) -> str:
+        """Return a sentence where no further run may go on in the background, `limit` being the most; else ""."""
+        there = self.background
+        if len(there) < limit:
+            return ""
+        running = "; ".join(f"{run.id} “{run.who}” ({run.activity})" for run in there)
+        return (
+            f"{len(there)} agent{'s' * (len(there) != 1)} run in the background already, and no more than {limit} may "
+            f"(the setting background_agents): {running}. Wait for one, or stop one: %agent agents stop ID"
+        )
+
     def in_session(self, session: str) -> LiveRun | None:
         """Return the run that writes to a session now, None where none does."""
         return next((run for run in self.runs.values() if session and run.session == session), None)
+
+    def moved(self, before: str, after: str) -> None:
+        """Say that the run in the session `before` goes on in `after`."""
+        for run in self.runs.values():
+            run.session = after if run.session == before else run.session
 
     def of_cell(self, cell: str) -> LiveRun | None:
         """Return the background run that a cell shows, None where it has none."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Container, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,13 +85,14 @@ class Undo:
         namespace: Callable[[], dict[str, Any]],
         running: Callable[[], bool] = lambda: False,
         seals: Seals | None = None,
+        under_way: Callable[[], Container[str]] = tuple,
     ) -> None:
         self.lock = asyncio.Lock()
         """Held while something is taken back; a run waits for it."""
         self._disk = CheckpointFolder(folder, seals)
         self._root = folder
         self._namespace = namespace
-        self._running = running
+        self._running, self._under_way = running, under_way
         self._own: dict[str, str | None] = {}
         self._kernel = secrets.token_hex(4)
         self._entries: dict[str, Entry] = {}
@@ -100,18 +101,26 @@ class Undo:
 
     @contextmanager
     def checkpointing(
-        self, prompt: str, notebook: Notebook | None, kernel: Kernel, document: str = "", *, run: str = ""
+        self,
+        prompt: str,
+        notebook: Notebook | None,
+        kernel: Kernel,
+        document: str = "",
+        *,
+        run: str = "",
+        by_call: bool = False,
     ) -> Generator[Checkpointing]:
         """Keep what undoes a run for as long as this is entered, however it ends; nothing is kept of one that changed nothing.
 
         `document` is what its notebook is known by while the kernel lives (`place.document`); `run` is its id ("": a new one).
+        `by_call`: only what its calls do to variables is the run's, for the person's cells run between them.
         """
         path, own = (notebook.path, notebook.own_cell) if notebook is not None else ("", None)
         run = run or new_run_id()
         checkpoint = Checkpoint(Head(run, time.time(), first_line(prompt, 60), path, own, self._kernel))
         self._own[run] = own
         journal = self._disk.journal(checkpoint)
-        checkpointing = Checkpointing(checkpoint, self._root, notebook, kernel)
+        checkpointing = Checkpointing(checkpoint, self._root, notebook, kernel, by_call=by_call)
         try:
             yield checkpointing
         finally:
@@ -165,7 +174,9 @@ class Undo:
         return [
             Entry(head, file)
             for file, head in self._disk.heads()
-            if head.run not in self._entries and (head.run == run if run else bool(path) and head.notebook == path)
+            if head.run not in self._entries
+            and head.run not in self._under_way()
+            and (head.run == run if run else bool(path) and head.notebook == path)
         ]
 
     def _catch_up(self) -> None:

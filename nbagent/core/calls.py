@@ -35,7 +35,7 @@ from nbagent.core.ports import Preview, Question
 from nbagent.core.questions import put_all
 from nbagent.core.run import Run
 from nbagent.core.session import CUT_OFF, result_block
-from nbagent.core.tools import Call, Result, Tool, childless
+from nbagent.core.tools import Call, Result, Tool, childless, never_beside
 
 _log = logging.getLogger("nbagent")
 
@@ -158,6 +158,9 @@ async def _one(run: Run, ready: Ready, report: Callable[[Event], None]) -> tuple
             return await childless(child)
         return await run.agent.spawn(run, ready.id, child, report)
 
+    async def start(child: Child) -> None:
+        await (never_beside(child) if run.agent.start is None else run.agent.start(run, ready.id, child))
+
     def mode_is(mode: str) -> None:
         report(run.event(ModeChanged, mode=mode))
 
@@ -169,7 +172,9 @@ async def _one(run: Run, ready: Ready, report: Callable[[Event], None]) -> tuple
         run.ending = run.ending or Ending(Reason.END_TURN)
 
     try:
-        call = Call(ready.id, progress, ask, run.session.id, run.id, hook, spawn, mode_is, ask_all, todos_are, answered)
+        call = Call(
+            ready.id, progress, ask, run.session.id, run.id, hook, spawn, mode_is, ask_all, todos_are, answered, start
+        )
         result = await ready.tool.run(call, ready.given)
     except ToolError as error:
         return Status.ERROR, Result.of(str(error)), False

@@ -18,7 +18,7 @@ from nbagent.core.events import Event, Noted, QuestionAnswered, QuestionAsked, R
 from nbagent.core.messages import CUT_SHORT, Block, text_block
 from nbagent.core.openings import Opening, stopping
 from nbagent.core.ports import Question
-from nbagent.core.run import Agent, Run, Stop
+from nbagent.core.run import Agent, Run, Stop, Turnstile
 from nbagent.core.session import Session
 from nbagent.core.summing import with_room
 
@@ -27,13 +27,15 @@ _CUT_REPLIES, _CUT_TEXTS = 2, 4
 
 
 async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: str = "", stop: Stop | None = None,
-              run_id: str = "run", above: Run | None = None) -> AsyncGenerator[Event]:  # fmt: skip
+              run_id: str = "run", above: Run | None = None, changing: Turnstile | None = None) -> AsyncGenerator[Event]:  # fmt: skip
     """Run the agent on what the person asks (`blocks`; `prompt` is its readable part) and yield every event.
 
     The last event is a `RunEnded`, unless the generator is closed or cancelled before. Raises nothing of its own.
-    `above` is the run in whose call this one goes on, if it is a subagent's.
+    `above` is the run in whose call this one goes on, if it is a subagent's; `changing` lets its calls that change something
+    through (None: that of `above`).
     """
     this = Run(agent, session, stop or Stop(), run_id, above=above)
+    this.changing = changing or this.changing
     opening = Opening(this, blocks, prompt)
     async with aclosing(opening.events()) as events:
         async for event in events:
@@ -41,6 +43,7 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
     try:
         if not this.ending:
             session.transcript.ask(opening.blocks)
+            agent.inbox.told()
         while not this.over(this.limit_reached()):
             this.turn += 1
             for this.state, phase in ((State.THINK, with_room), (State.ACT, act), (State.OBSERVE, observe)):
@@ -127,8 +130,12 @@ async def observe(this: Run) -> AsyncGenerator[Event]:
             async with aclosing(_in_circles(this, count, words)) as events:
                 async for event in events:
                     yield event
-    this.session.transcript.answer(this.results, [*words, *nearing(this)])
+    arrived = this.agent.inbox.take()
+    this.session.transcript.answer(this.results, [*words, *nearing(this), *arrived])
+    this.agent.inbox.told()
     this.results = {}
+    if arrived:
+        yield this.event(Noted, text=_ARRIVED, level="info")
     yield this.event(ResultsAppended, call_ids=tuple(str(c["id"]) for c in calls))
 
 
@@ -149,6 +156,7 @@ def _without_calls(this: Run) -> tuple[str, str]:
             return "The model stopped without a word; it was asked once for an answer.", _NUDGE
 
 
+_ARRIVED = "What an agent in the background found was told to the model."
 _CUT_TEXT = (
     "(From the runtime, not the person:) Your reply was cut off at the output limit. Go on exactly where it stopped, and "
     "repeat nothing."

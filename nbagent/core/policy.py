@@ -112,7 +112,7 @@ class Policy:
 
     def __init__(self, mode: Mode = Mode.DEFAULT, rules: tuple[Rule, ...] = (), kept: list[Rule] | None = None) -> None:
         self._mode = mode
-        self._rules = rules
+        self._own = self._rules = rules
         self.kept = kept if kept is not None else []
 
     @property
@@ -138,6 +138,10 @@ class Policy:
     def lend(self, rules: Sequence[Rule]) -> None:
         """Let `rules` hold as long as this gate: those of a skill end with the run that called it."""
         self._rules = (*self._rules, *(rule for rule in rules if rule not in self._rules))
+
+    def apart(self) -> Policy:
+        """Return this gate for a run that may outlive it: as it is now, without what was lent; what is kept is shared."""
+        return Policy(self._mode, self._own, self.kept)
 
     def offers(self, tool: Tool, given: Json, kind: Kind) -> tuple[str, ...]:
         """Return the exact rules that could be kept for such a call of `kind`; none for a protected one."""

@@ -16,6 +16,7 @@ from nbagent.core.agents import Child
 from nbagent.core.endings import Ending
 from nbagent.core.events import Event, Reason, RunEnded, RunStarted, State
 from nbagent.core.hooks import Hooks, NoHooks
+from nbagent.core.inbox import Empty, Inbox
 from nbagent.core.limits import Limits
 from nbagent.core.messages import Block, ReplyBuilder, Usage
 from nbagent.core.payloads import CellPayload, Where
@@ -43,6 +44,7 @@ class Stop:
         self._calls: Callable[[], Any] | None = None
         self._spared = asyncio.Event()
         self._asking_why = 0
+        self._apart = False
         self._below: list[Stop] = []
 
     @property
@@ -63,6 +65,12 @@ class Stop:
         if self._cancel is not None:
             self._cancel()
 
+    def apart(self) -> None:
+        """From now on the run is nobody's cell: an interrupt of the kernel is for the code that it hits, and the run goes on."""
+        self._apart = True
+        for stop in self._below:
+            stop.apart()
+
     def bind(self, cancel: Callable[[], Any] | None) -> None:
         """Say what `now` cancels; a stop that was asked for before cancels at once."""
         self._cancel = cancel
@@ -82,6 +90,7 @@ class Stop:
     def below(self) -> Stop:
         """Return the stop of a run inside a call of this one; `leave` it when that has ended."""
         stop = Stop()
+        stop._apart = self._apart
         self._below.append(stop)
         if self.reason is not None:
             stop.ask(self.reason)
@@ -113,6 +122,8 @@ class Stop:
 
         The word for it may lie in a queue behind the code that was interrupted: wait `seconds` for it at most.
         """
+        if self._apart:
+            return not self.asked
         self._asking_why += 1
         try:
             async with asyncio.timeout(seconds):
@@ -186,8 +197,8 @@ class Agent:
 
     `compaction`: how a conversation that gets too long is summed up (None: then the run ends).
 
-    `spawn` runs a subagent inside a call (`subagents.spawn`; None: there are none). `name` is that of a subagent, for
-    the cards that ask about its calls.
+    `spawn` runs a subagent inside a call (`subagents.spawn`; None: there are none), `start` begins one that goes on beside
+    the run. `name` is that of a subagent, for the cards that ask about its calls. `inbox` is what the model is to hear of.
     """
 
     model: Model
@@ -204,12 +215,17 @@ class Agent:
     deeds: Callable[[], Sequence[CellPayload]] = tuple
     notify_after: float = 6.0
     spawn: Spawn | None = None
+    start: Start | None = None
     name: str = ""
+    inbox: Inbox = field(default_factory=Empty)
     compaction: Compaction | None = None
 
 
 Spawn = Callable[["Run", str, Child, Callable[[Event], None]], Awaitable[RunEnded]]
 """Runs a subagent in a run, for a call; what it reports goes to the last argument."""
+
+Start = Callable[["Run", str, Child], Awaitable[None]]
+"""Begins a subagent beside a run, for a call, and returns at once; raises `ToolError` where it can't be."""
 
 
 @dataclass(slots=True)

@@ -17,7 +17,8 @@ from nbagent.core.events import AgentReported, Event, Reason, RunEnded
 from nbagent.core.limits import Limits
 from nbagent.core.loop import run
 from nbagent.core.narrowing import Narrowed
-from nbagent.core.run import Agent, Run
+from nbagent.core.policy import Gate
+from nbagent.core.run import Agent, Run, Stop, Turnstile
 from nbagent.core.summary import Compaction
 
 _ALONE = Compaction()
@@ -56,6 +57,23 @@ async def spawn(parent: Run, call_id: str, child: Child, report: Callable[[Event
         parent.ending = parent.ending or Ending(Reason.DENIED, ended.sentence)
         parent.stop.ask_below(Reason.DENIED)
     return ended
+
+
+async def beside(
+    parent: Run, child: Child, *, gate: Gate, stop: Stop, tell: Callable[[Event], None], wrap: Callable[[Agent], Agent]
+) -> RunEnded:
+    """Run `child` beside `parent`, to the end of its own; what it reports goes to `tell`. It may end after `parent` has.
+
+    `gate` is that of `parent` as it is now; `stop` the child's own: a stop of `parent` is none of it. What it spends counts
+    in `parent` all the same, and a spent budget ends it. `wrap` puts in what it has for itself.
+    """
+    agent = wrap(replace(_agent(parent, child), gate=Narrowed(gate, child.spec)))
+    child.session.transcript.call_ids = parent.session.transcript.call_ids
+    events = run(
+        agent, child.session, list(child.blocks), prompt=child.prompt, stop=stop, run_id=child.id,
+        above=parent, changing=Turnstile(),
+    )  # fmt: skip
+    return await drive(events, tell, agent=agent, session=child.session, stop=stop)
 
 
 def _agent(parent: Run, child: Child) -> Agent:

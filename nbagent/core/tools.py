@@ -94,6 +94,11 @@ async def childless(_: Child) -> RunEnded:
     raise ToolError("no subagent can be started here")
 
 
+async def never_beside(_: Child) -> None:
+    """Say that no subagent can go on beside this run."""
+    raise ToolError("no subagent can go on in the background here: leave run_in_background out")
+
+
 def _no_mode(_: str) -> None:
     """Nothing shows the mode."""
 
@@ -130,6 +135,8 @@ class Call:
     """Show another to-do list in the place of the one before."""
     answered: Callable[[str], None] = _no_run
     """End the run after this call, done: what the call was given is the answer, and the text stands for it without words."""
+    start: Callable[[Child], Awaitable[None]] = never_beside
+    """Begin a subagent that goes on beside the run, and return at once. Raises `ToolError` where it can't be."""
 
     async def ask_all(self, questions: Sequence[Question]) -> list[str]:
         """Put questions to the person, together where that is possible, and return the answers in their order."""

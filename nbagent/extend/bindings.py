@@ -105,6 +105,17 @@ class Bindings:
                 changed[name] = Binding(old, None if new is MISSING else Mark(new))
         return cls(changed)
 
+    def add(self, before: Mapping[str, object], after: Mapping[str, object]) -> None:
+        """Add what one more call has changed. What others have set between two calls is theirs: then that is the old object."""
+        for name, binding in type(self).between(before, after).changed.items():
+            known = self.changed.get(name)
+            still = known is not None and _as_left(known, before.get(name, MISSING))
+            old = known.old if known is not None and still else binding.old
+            if old is after.get(name, MISSING):
+                self.changed.pop(name, None)  # it is as it was before
+            else:
+                self.changed[name] = Binding(old, binding.now)
+
     def restore(self, namespace: dict[str, Any]) -> tuple[Bindings, Restored]:
         """Give the names in `namespace` their old objects, where they are as they were left.
 
@@ -116,8 +127,7 @@ class Bindings:
             now = namespace.get(name, MISSING)
             if now is binding.old:
                 continue
-            as_left = now is MISSING if binding.now is None else now is not MISSING and binding.now.fits(now)
-            if not as_left:
+            if not _as_left(binding, now):
                 done["kept"].append(name)
             elif binding.old is MISSING:
                 del namespace[name]
@@ -132,3 +142,8 @@ class Bindings:
     def held(self) -> int:
         """Bytes of the old objects that only this keeps by name, about: what each says of itself."""
         return sum(_size(binding.old) for binding in self.changed.values() if binding.old is not MISSING)
+
+
+def _as_left(binding: Binding, now: object) -> bool:
+    """Whether a name is still bound as it was left."""
+    return now is MISSING if binding.now is None else now is not MISSING and binding.now.fits(now)

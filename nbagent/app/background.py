@@ -1,0 +1,113 @@
+"""Runs that go on in the background: `%%agent --background` from the moment at which its cell returns, to its record.
+
+All questions of the beginning are asked in the cell. Then the cell ends, and the run goes on in a task of its own; its
+panel stays, and becomes the record through the page's document, since what a kernel sends for a cell that has ended does
+not reach that cell any more. Where no page has the document the run stays in its cell. Read `beside`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from nbagent.app.consent import before_run
+from nbagent.app.handle import Handle
+from nbagent.app.notices import Notice, ended_words
+from nbagent.app.underway import LiveRun, name_of
+from nbagent.app.undo import new_run_id
+from nbagent.core.events import Noted
+from nbagent.core.run import Stop
+from nbagent.jupyter.front_end import running_cell
+
+if TYPE_CHECKING:
+    from nbagent.app.extension import Extension
+    from nbagent.app.onerun import Outcome, Ready, Request
+    from nbagent.app.place import Place
+
+_log = logging.getLogger("nbagent")
+
+STAYS = (
+    "No page with this notebook's document is there for the record of a run in the background, so this one stays in its "
+    "cell: the cell ends when the run does."
+)
+STILL = "This cell's agent still runs in the background; here is its panel again. To run the cell anew, stop it first: %agent agents stop {}"
+FAILED = "nbagent itself failed in the background. %agent traceback shows where."
+
+
+def new_run(extension: Extension, request: Request) -> LiveRun:
+    """Return the run of the cell that runs now, as it is known from here on."""
+    name = str(request.given.get("name") or name_of(request.words))
+    cell = running_cell(extension.shell) or ""
+    return LiveRun(new_run_id(), name, request.words, cell, Stop(), background=request.background)
+
+
+def stays_in_its_cell(live: LiveRun, place: Place) -> None:
+    """Have a run that was to go on in the background stay in its cell, and say so, where no page can take its record."""
+    if live.background and not place.patient:
+        live.background = False
+        place.view.show(before_run(Noted, text=STAYS, level="info"))
+
+
+def shown_again(extension: Extension) -> Handle | None:
+    """Where the cell that runs now has a run in the background, show that in it again; a cell has one run at a time."""
+    live = extension.underway.of_cell(running_cell(extension.shell) or "")
+    if live is None or live.handle is None or live.view is None:
+        return None
+    live.handle.number = extension.number.keep()
+    from IPython.display import display
+
+    display(live.view.widget)
+    print(STILL.format(live.id))  # noqa: T201  (the cell's own words)
+    return live.handle
+
+
+async def beside(extension: Extension, ready: Ready, closing: AsyncExitStack, number: int) -> Handle:
+    """Let a run that is ready go on by itself, with all that `closing` closes; return what stands for it."""
+    live, place = ready.live, ready.place
+    await place.leave_cell()
+    handle = live.handle = Handle(live, extension.main, number)
+    live.stop.apart()
+    extension.notices.begin(notice_of(ready))
+    task = asyncio.create_task(_goes_on(extension, ready, closing.pop_all(), handle), name=f"nbagent-{live.id}")
+    task.add_done_callback(_seen)
+    live.task = task
+    return handle
+
+
+async def _goes_on(extension: Extension, ready: Ready, closing: AsyncExitStack, handle: Handle) -> None:
+    """Run to the end, write the record, close the place, and tell what came of it."""
+    extension.main.leave()
+    live, outcome = ready.live, None
+    try:
+        async with closing:
+            from nbagent.app.onerun import go
+
+            try:
+                outcome = await go(ready)
+            finally:
+                await ready.place.finish(handle.number)
+    finally:
+        extension.underway.remove(live)
+        tell(extension, ready, outcome)
+        handle.end(outcome.answer if outcome is not None else None, FAILED)
+
+
+def notice_of(ready: Ready) -> Notice:
+    """Return what is to be told of a run when it is over; until then it says that the kernel's end cut it off."""
+    live, place, extension = ready.live, ready.place, ready.extension
+    notebook = place.notebook.path if place.notebook is not None else ""
+    return Notice(live.id, live.name, ready.prompt, place.document, notebook, live.session, extension.kernel_id)
+
+
+def tell(extension: Extension, ready: Ready, outcome: Outcome | None) -> None:
+    """Have the notebook's conversation hear how a run beside it has ended."""
+    text = FAILED if outcome is None else ended_words(outcome.ended, extension.privacy.vault.mask)
+    extension.notices.end(ready.live.id, text)
+
+
+def _seen(task: asyncio.Task[None]) -> None:
+    """Keep a bug of ours for `%agent traceback`: nobody awaits the task."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("a run in the background failed", exc_info=error)
