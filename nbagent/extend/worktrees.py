@@ -156,7 +156,7 @@ class Worktrees:
         name = plain_name(name)
         branch = self._branch(name)
         told = await self._merged(lead, branch, f"Merge the work of {name}", Answers(texts, sides or {}))
-        tip = await self._git.find("rev-parse", "-q", "--verify", f"refs/heads/{branch}")
+        tip = await (await self._here()).find("rev-parse", "-q", "--verify", f"refs/heads/{branch}")
         self._conflicts.pop(name, None)
         if isinstance(told, Conflicted):
             self._conflicts[name] = (tip, tuple(file.path for file in told.files))
