@@ -103,6 +103,11 @@ async def accept(git: Git, lead: Git, team: str, notebooks: Notebooks, answers: 
     return await asyncio.shield(_done(git, team, plan, {n: port for n, port in live.items() if port is not None}))
 
 
+async def known(git: Git, team: str) -> str:
+    """Return the commit that is as the person's files were when the team's work was last merged with them, "" for none."""
+    return await git.find("rev-parse", "-q", "--verify", _ref(team, "now"))
+
+
 async def accepted(git: Git, team: str) -> tuple[str, ...]:
     """Return the commits that the person's files once got."""
     found = await git.find("rev-parse", "-q", "--verify", _ref(team, "accepted"))
@@ -119,8 +124,8 @@ def _ref(team: str, name: str) -> str:
 async def _commits(git: Git, team: str) -> bool:
     """Whether the person's branch can have the work: nothing that they did not commit is in the team's history."""
     base, head = [await git.text("rev-parse", ref) for ref in snapshots.refs(team)]
-    known = await git.find("rev-parse", "-q", "--verify", _ref(team, "now"))
-    return base == head and (not known or await merging.contains(git, "HEAD", known))
+    seen = await known(git, team)
+    return base == head and (not seen or await merging.contains(git, "HEAD", seen))
 
 
 async def _planned(git: Git, lead: Git, team: str, answers: Answers, *, commits: bool) -> _Plan:
@@ -140,20 +145,17 @@ async def _planned(git: Git, lead: Git, team: str, answers: Answers, *, commits:
             files=[file.path for file in told.files],
             conflicts=told.files,
         )
-    if not commits:
-        await git.run("update-ref", _ref(team, "now"), now)
+    await git.run("update-ref", _ref(team, "now"), now)
     then = await lead.text("rev-parse", "HEAD")
     return _Plan(now, then, await merging.changed(git, now, then), commits)
 
 
 async def _snapshot(git: Git, team: str, head: str) -> str:
     """Return a commit that is as the person's files are, after what the team knows of them already."""
-    known = await git.find("rev-parse", "-q", "--verify", _ref(team, "now")) or await git.text(
-        "rev-parse", snapshots.refs(team)[0]
-    )
+    before = await known(git, team) or await git.text("rev-parse", snapshots.refs(team)[0])
     what = await _state(git)
-    parents = (known,) if await merging.contains(git, known, head) else (known, head)
-    return await snapshots.snapshot(git, what, parents, "The files of the checkout, not committed") or known
+    parents = (before,) if await merging.contains(git, before, head) else (before, head)
+    return await snapshots.snapshot(git, what, parents, "The files of the checkout, not committed") or before
 
 
 async def _see_that_nothing_is_lost(git: Git, plan: _Plan) -> None:

@@ -28,6 +28,7 @@ SECONDS = 60.0
 """How long one call of git may take."""
 _OLDEST = (2, 31)
 _GRACE = 2.0  # seconds in which git takes its lock files away when it is told to end
+_KILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)
 _SAFE = (
     *("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false"),
     *("-c", "core.pager=cat", "-c", "submodule.recurse=false", "-c", "safe.bareRepository=explicit"),
@@ -195,12 +196,15 @@ class Git:
             raise GitError(
                 f"git can't be started in {_shown(self.folder)}: {(error.strerror or str(error)).lower()}."
             ) from error
+        ending = asyncio.ensure_future(asyncio.to_thread(_finish, process, data, seconds))
         try:
-            out, said = await asyncio.to_thread(_finish, process, data, seconds)
+            out, said = await asyncio.shield(ending)
         except subprocess.TimeoutExpired:
             raise GitError(f"git {words[0]} took longer than {seconds:g} seconds and was stopped.") from None
         except asyncio.CancelledError:
-            _signal(process, signal.SIGTERM)  # its thread reaps it
+            _signal(process, signal.SIGTERM)
+            await asyncio.wait([ending], timeout=_GRACE)  # who is called next must find no lock of its
+            _signal(process, _KILL)
             raise
         return Ran(process.returncode, out, clean(said.decode("utf-8", "replace")))
 
@@ -214,7 +218,7 @@ def _finish(process: subprocess.Popen[bytes], data: bytes, seconds: float) -> tu
             _signal(process, signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.communicate(timeout=_GRACE)
-            _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+            _signal(process, _KILL)
             raise
 
 

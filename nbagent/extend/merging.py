@@ -162,6 +162,14 @@ async def changed(git: Git, before: str, after: str) -> tuple[Change, ...]:
     )
 
 
+async def own_work(git: Git, base: str, tip: str) -> tuple[int, tuple[str, ...]]:
+    """Return how many commits were made on a branch since `base`, without what was merged into it, and their files."""
+    listed = await git.text("rev-list", "--first-parent", "--no-merges", tip, f"^{base}")
+    words = ("diff-tree", "--stdin", "-r", "-z", "--no-renames", "--name-only", "--no-commit-id")
+    files = (await git.run(*words, data=f"{listed}\n")).fields if listed else []
+    return len(listed.split()), tuple(sorted(set(files)))
+
+
 # ── one merge ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

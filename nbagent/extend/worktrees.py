@@ -66,7 +66,7 @@ class Worktree:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a teammate is: how many commits, the files changed, how many files are not yet committed.
+    """How far a teammate is: how many commits of its own, their files, how many files are not yet committed.
 
     `merged`: the lead has all of it; `conflicts`: the files that were in conflict when it was last merged.
     """
@@ -172,13 +172,13 @@ class Worktrees:
     # ── what comes out of it ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def differs(self) -> tuple[Change, ...]:
-        """Return the files in which what the lead merged is other than where the team started."""
-        base, tip = await self._base(), await self._tip()
+        """Return the files in which what the lead merged is other than the person's files, as the team last saw them."""
+        base, tip = await self._seen(), await self._tip()
         return await merging.changed(await self._here(), base, tip) if tip else ()
 
     async def patch(self, *, largest: int = 200_000) -> str:
         """Return what the team changed as a text patch of at most `largest` characters."""
-        base, tip = await self._base(), await self._tip()
+        base, tip = await self._seen(), await self._tip()
         git = await self._here()
         words = ("diff-tree", "-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color", base, tip)
         text = (await git.run(*words)).out.decode("utf-8", "replace") if tip else ""
@@ -244,6 +244,10 @@ class Worktrees:
     async def _base(self) -> str:
         return (await snapshots.started(await self._here(), self.team))[0]
 
+    async def _seen(self) -> str:
+        """Return the commit that is as the person's files were when they were last looked at."""
+        return await accepting.known(await self._here(), self.team) or await self._base()
+
     async def _tip(self) -> str:
         return await (await self._here()).find("rev-parse", "-q", "--verify", f"refs/heads/{self._branch(LEAD)}")
 
@@ -296,14 +300,13 @@ class Worktrees:
     async def _progress(self, git: Git, name: str, base: str, lead: str) -> Progress:
         branch = self._branch(name)
         tip = await git.text("rev-parse", f"refs/heads/{branch}")
-        count = await git.text("rev-list", "--count", "--no-merges", f"{base}..{tip}")
-        files = await merging.changed(git, base, tip)
+        count, files = await merging.own_work(git, base, tip)
         path = git.folder / ".nbagent" / "worktrees" / self.team / name
         waiting = len((await pending(self._git.at(path))).take) if (path / ".git").is_file() else 0
         merged = bool(lead) and await merging.contains(git, lead, tip)
         was, where = self._conflicts.get(name, ("", ()))
         conflicts = where if was == tip and not merged else ()
-        return Progress(name, branch, int(count), tuple(file.path for file in files), waiting, merged, conflicts)
+        return Progress(name, branch, count, files, waiting, merged, conflicts)
 
     async def _unaccepted(self, git: Git) -> list[str]:
         """Return who has commits or changed files that the person's files never got."""

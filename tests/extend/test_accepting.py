@@ -117,6 +117,7 @@ async def test_what_both_changed_is_reported_with_both_sides_and_a_side_settles_
     ) as told:
         await team.accept()
     assert [(h.ours, h.theirs) for h in told.value.conflicts[0].hunks] == [("ana\n", "Pat\n")]
+    assert [(one.path, one.added) for one in await team.differs()] == [("b.txt", 2)]
     assert repo.looks() == before
     await team.accept(answers=Answers(sides={"b.txt": "theirs"}))
     assert repo.read("b.txt") == lines(l1="Pat", l5="ana")

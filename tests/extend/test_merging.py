@@ -175,6 +175,7 @@ async def test_a_teammate_goes_on_from_the_work_of_the_others(repo):
     repo.write("loose.txt", "loose", bo.path)
     assert isinstance(await team.update(bo), Merged)
     assert (repo.read("a.txt", bo.path), repo.read("loose.txt", bo.path)) == ("ana\n", "loose")
+    assert [(one.commits, one.files) for one in await team.state()] == [(1, ("a.txt",)), (2, ("c.txt", "loose.txt"))]
     assert isinstance(await team.merge("bo"), Merged)
     await work(repo, team, "ana", c__txt="other\n")
     conflicted = await team.update(ana)
