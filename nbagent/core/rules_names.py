@@ -32,6 +32,11 @@ NAMES: dict[str, tuple[str, ...]] = {
     "EnterPlanMode": ("enter_plan",),
     "ExitPlanMode": ("exit_plan",),
     "TodoWrite": ("todo_write",),
+    "TaskCreate": ("task_create",),
+    "TaskGet": ("task_get",),
+    "TaskList": ("task_list",),
+    "TaskUpdate": ("task_update",),
+    "SendMessage": ("send_message",),
 }
 """Claude Code's name → our tools. Rules for Edit cover writing and cells, rules for Read cover looking for files."""
 
@@ -44,6 +49,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "new_source": ("source",),
     "cell_id": ("cell", "after"),
     "subagent_type": ("agent", "agent_type"),
+    "taskId": ("task",),
+    "subject": ("title",),
 }
 """Claude Code's name of an argument → ours, for rules like `Agent(subagent_type:Explore)`."""
 

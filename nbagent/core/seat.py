@@ -75,6 +75,11 @@ class Seat:
             self.claims = {task.id: task.claims} if task is not None else {}
             return task
 
+    def has(self, task: Task) -> bool:
+        """Whether the claim of `task` that is in force is this seat's."""
+        mine = ("in_progress", self.name, self.claims.get(task.id))
+        return (task.state, task.owner, task.claims) == mine
+
     def claim_of(self, task_id: str) -> int:
         """Return the number of this seat's claim of a task; raises `BoardError` where it has made none."""
         if task_id not in self.claims:

@@ -153,6 +153,14 @@ TABLE: tuple[Speech, ...] = (
     Speech("task", "Agent", (Field("description", "description"), Field("prompt", "prompt"),
                              Field("agent", "subagent_type"), Field("model", "model")),
            spare=frozenset({"run_in_background", "effort", "name", "isolation", "team_name", "mode"})),
+    Speech("task_create", "TaskCreate", (Field("title", "subject"), Field("description", "description")),
+           spare=frozenset({"activeForm", "metadata"})),
+    Speech("task_get", "TaskGet", (Field("task", "taskId"),)),
+    Speech("task_list", "TaskList"),
+    Speech("task_update", "TaskUpdate",
+           (Field("task", "taskId"), Field("status", "status"), Field("title", "subject"),
+            Field("description", "description"), Field("owner", "owner")), spare=frozenset({"activeForm", "metadata"})),
+    Speech("send_message", "SendMessage", (Field("to", "to"), Field("text", "message")), spare=frozenset({"summary"})),
     Speech("exit_plan", "ExitPlanMode", (Field("plan", "plan"),), spare=frozenset({"allowedPrompts", "planFilePath"})),
 )  # fmt: skip
 """Which of our tools is which of Claude Code's, argument by argument.

@@ -171,7 +171,7 @@ async def _edit(
 
 
 async def _begin(seat: Seat, _: Call, task_id: str, result: str) -> None:  # noqa: ARG001  (one shape for all)
-    if task_id not in seat.claims:
+    if not seat.has((await seat.boards.read()).task(task_id)):
         await seat.claim(task_id)
 
 
@@ -184,7 +184,7 @@ async def _complete(seat: Seat, call: Call, task_id: str, result: str) -> None:
 
 
 async def _give_back(seat: Seat, _: Call, task_id: str, result: str) -> None:  # noqa: ARG001
-    if task_id in seat.claims:
+    if seat.has((await seat.boards.read()).task(task_id)):
         await seat.release(task_id)
         return
     _only_lead(seat, "give back a task of somebody else")

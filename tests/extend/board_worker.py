@@ -15,19 +15,18 @@ from nbagent.core.seat import Seat
 from nbagent.extend.boards import Boards
 
 
-async def work(root: Path, name: str, log: int, lease: float, stays_in: int) -> None:
-    """Do tasks until all are done; in its `stays_in`-th one it stays, alive, until it is killed (0: in none)."""
+async def work(root: Path, name: str, log: int, lease: float, *, stays: bool) -> None:
+    """Do tasks until all are done; one that stays does so in its first task, alive, until it is killed."""
     seat = Seat(await Boards.open(root, "demo"), name, lease=lease)
-    begun = 0
     async with seat.alive(lambda task: os.write(log, f"lost {task} {name}\n".encode())):
         while not (board := await seat.boards.read()).is_done:
             task = await seat.claim()
             if task is None:
                 await seat.boards.changed(board.version, 5)
                 continue
-            begun += 1
             os.write(log, f"begin {task.id} {task.claims} {name}\n".encode())
-            if begun == stays_in:
+            if stays:
+                os.write(log, f"stays {task.id} {name}\n".encode())
                 await asyncio.Event().wait()
             os.write(log, f"worked {task.id} {task.claims} {name}\n".encode())
             try:
@@ -39,6 +38,6 @@ async def work(root: Path, name: str, log: int, lease: float, stays_in: int) -> 
 
 
 if __name__ == "__main__":
-    root, name, log, lease, stays_in = sys.argv[1:]
+    root, name, log, lease, stays = sys.argv[1:]
     handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    asyncio.run(work(Path(root), name, handle, float(lease), int(stays_in)))
+    asyncio.run(work(Path(root), name, handle, float(lease), stays=stays == "1"))

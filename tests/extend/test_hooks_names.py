@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 
 from nbagent.core.payloads import HookEvent, PermissionRequest, PostToolUse, PreToolUse, Where
 from nbagent.core.policy import Policy
+from nbagent.core.seat import Seat
 from nbagent.core.tools import Toolset
+from nbagent.extend.board_file import FileStore
+from nbagent.extend.boards import Boards
 from nbagent.extend.hooks_names import TABLE, Place, heard, heard_output, names, told
 from nbagent.extend.hooks_rules import fits, subcommands
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.models import open_model
-from nbagent.tools import control, notebook, plan, shell, task, workspace
+from nbagent.tools import control, notebook, plan, shell, task, team, workspace
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.results import ResultStore
 from nbagent.tools.seen import Seen
@@ -67,6 +70,9 @@ def say(tool: str, **given: object) -> dict:
             "NotebookEdit",
             {"notebook_path": "/work/sales.ipynb", "cell_id": "c1", "edit_mode": "delete", "new_source": ""},
         ),
+        ("task_update", {"task": "3", "status": "completed", "result": "r"}, "TaskUpdate",
+         {"taskId": "3", "status": "completed"}),
+        ("send_message", {"to": "Ana", "text": "t"}, "SendMessage", {"to": "Ana", "message": "t"}),
         ("run_python", {"code": "1"}, "run_python", {"code": "1"}),
         ("mcp__a__b", {"x": 1}, "mcp__a__b", {"x": 1}),
     ],
@@ -97,7 +103,7 @@ def test_every_tool_in_the_table_is_one_of_ours_with_these_arguments(tmp_path):
         *notebook.tools(book, kernel, timeout=None, seen=Seen(), ledger=Ledger()),
         *workspace.tools(tmp_path, book), *shell.tools(tmp_path), *control.tools(ResultStore()),
         task.task_tool(task.Tasks(task.Making(dict, list, open_model, _none), lambda: open_model("haiku"))),
-        *plan.tools(plan.Planning(Policy, bool)),
+        *plan.tools(plan.Planning(Policy, bool)), *team.lead_tools(Seat(Boards(FileStore(tmp_path)), "lead")),
     ])  # fmt: skip
     for speech in TABLE:
         assert {f.ours for f in speech.fields} <= set(made[speech.ours].schema["properties"]), speech.ours
