@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from nbagent.app.hooks import hook, unhook
     from nbagent.app.mapping import MapStopped
     from nbagent.app.mapping import map as map  # noqa: A004  (what everybody calls it; in no star)
+    from nbagent.app.team import Team, TeamAnswer
     from nbagent.core.agents import AgentSpec
     from nbagent.core.tools import Kind, Result, Tool, tool
 
 __version__ = "0.1.0"
-__all__ = ["AgentSpec", "Answer", "Branch", "Kind", "MapStopped", "Result", "Tool", "fork_session", "hook", "load_ipython_extension", "mcp_server",
+__all__ = ["AgentSpec", "Answer", "Branch", "Kind", "MapStopped", "Result", "Team", "TeamAnswer", "Tool", "fork_session", "hook", "load_ipython_extension", "mcp_server",
            "register", "tool", "unhook", "unload_ipython_extension"]  # fmt: skip
 
 Registered = TypeVar("Registered", "Tool", "AgentSpec")
@@ -26,6 +27,7 @@ Registered = TypeVar("Registered", "Tool", "AgentSpec")
 _HOMES = {"Branch": "nbagent.app.branches", "fork_session": "nbagent.app.branches", "AgentSpec": "nbagent.core.agents", "Answer": "nbagent.app.answer", "Kind": "nbagent.core.tools",
           "Result": "nbagent.core.tools", "Tool": "nbagent.core.tools", "tool": "nbagent.core.tools",
           "map": "nbagent.app.mapping", "MapStopped": "nbagent.app.mapping",
+          "Team": "nbagent.app.team", "TeamAnswer": "nbagent.app.team",
           "hook": "nbagent.app.hooks", "unhook": "nbagent.app.hooks"}  # fmt: skip
 
 

@@ -67,6 +67,8 @@ class _Performance:
         self._extension: Extension | None = None
         self._ended: RunEnded | None = None
         self._over = threading.Event()
+        self._performed: Outcome | None = None
+        """What came of a job that its role performs itself."""
 
     def perform(self) -> Outcome:
         """Perform it. Raises `NbagentError` where no run could begin."""
@@ -101,8 +103,12 @@ class _Performance:
         extension.file = _notebook(job)
         extension.shell.user_ns.update(job.variables)
         names = _tools(extension, job.tools)
-        company = await _company(extension, job)
+        company: Company | Outcome | None = None
         try:
+            company = await _company(extension, job)
+            if isinstance(company, Outcome):
+                self._performed = company
+                return ""
             line = _line(job.options, names)
             await run_agent_cell(extension, line, job.prompt, _Begin(kept), company=company)
         except RunFailed as error:
@@ -123,6 +129,8 @@ class _Performance:
         requests = link.requests if link is not None else 0
         path = str(last.store.path) if last is not None else ""
         unload_extension(extension.shell)  # which lets go of the session
+        if self._performed is not None:
+            return replace(self._performed, requests=requests)
         if ended is None:
             return Outcome(self._job.id, "failed", problem=failed or "The run never began.", session=path, requests=requests)  # fmt: skip
         before = kept or KeptJob(Path(path))
@@ -359,7 +367,7 @@ def _tools(extension: Extension, named: tuple[str, ...]) -> tuple[str, ...]:
     return (*names, *own) if names else ()
 
 
-async def _company(extension: Extension, job: Job) -> Company | None:
-    """Return with whom the run works, as the job's role says; None where it works alone."""
+async def _company(extension: Extension, job: Job) -> Company | Outcome | None:
+    """Return with whom the run works, as the job's role says, or what the role did itself; None where it works alone."""
     found: Any = _named(job.role)(extension, job) if job.role else None
     return await found if isinstance(found, Awaitable) else found

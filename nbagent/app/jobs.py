@@ -32,7 +32,8 @@ class Job:
     `session` is the id of the session in `folder` that the job is written to, or the path of its file. Where it is there
     already, the job goes on in it: the same job (`id`) after where it was cut off, another one with its prompt.
     `role` is `package.module:function`; it is called (and awaited) with the extension and the job before the run, and returns
-    the run's `Company` or None; its `aclose`, if it has one, is awaited after the run. `about` is for the role alone.
+    the run's `Company` or None; its `aclose`, if it has one, is awaited after the run. A role that performs the whole job
+    itself, with runs of its own, returns the `Outcome`. `about` is for the role alone.
     `asks`: the hub has somebody who answers approvals and questions.
     """
 

@@ -200,7 +200,7 @@ async def go(ready: Ready) -> Outcome:
         if len(session.transcript) == ready.known:
             ready.untold()
         session = session.newest
-        if request.errand is None:
+        if request.errand is None and request.company is None:
             _can_go_on(ready, ended, session.id)
         extension.hooks.rested(session.id)
         answer = Answer.of(ended, session.id, not_compared=kept.not_compared(ended))

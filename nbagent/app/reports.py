@@ -162,6 +162,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent explore WORDS       a subagent that only looks finds it out: [quick | medium | very thorough] what to look for\n"
         "%agent plan WORDS          look and plan first; you see the plan and agree, change it or say what to think over\n"
         "%agent agents              the kinds of subagents\n"
+        '%agent team "GOAL"          a lead and teammates reach it side by side; alone: how it stands; accept, discard, log\n'
         "%agent todos               the to-do list of the conversation\n"
         "%agent model [NAME]        what is used, by whom; opus, sonnet, haiku, an id of your server, or ENDPOINT/ID\n"
         "%agent web [on | off]      whether the model's server may search the web and read pages\n"
@@ -207,6 +208,7 @@ COMMANDS: dict[str, Command | str] = {
     "compact": "nbagent.app.compacting:compact",
     "explore": "nbagent.app.agents:explore",
     "plan": "nbagent.app.agents:planned",
+    "team": "nbagent.app.teamcommands:team",
     "agents": _agents,
     "todos": _todos,
     "hide": "nbagent.app.privacy:hide",

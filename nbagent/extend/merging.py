@@ -110,7 +110,7 @@ async def merge(
     marker = await _marker(git)
     await asyncio.to_thread(marker.touch)
     try:
-        told = await _tried(git, head, base, tip, label, answers)
+        told = await _tried(git, (head, base, tip), label, answers, who)
         if not told:
             await git.run(
                 "commit", "-q", "--no-verify", "--no-gpg-sign", "-F", "-", data=f"{clean(message)}\n", env=who
@@ -173,10 +173,13 @@ async def own_work(git: Git, base: str, tip: str) -> tuple[int, tuple[str, ...]]
 # ── one merge ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _tried(git: Git, head: str, base: str, tip: str, label: str, answers: Answers) -> list[Conflict]:
-    """Merge without a commit, settle what can be settled, and return what can't."""
+async def _tried(
+    git: Git, commits: tuple[str, str, str], label: str, answers: Answers, who: Mapping[str, str]
+) -> list[Conflict]:
+    """Merge without a commit, settle what can be settled, and return what can't; `commits`: ours, before, theirs."""
+    head, base, tip = commits
     words = ("merge", "--no-ff", "--no-commit", "--no-verify", "--no-stat", "--no-edit", "-q", "--no-rerere-autoupdate")
-    ran = await git.run(*words, tip, ok=(0, 1, 2, 128), seconds=600)
+    ran = await git.run(*words, tip, ok=(0, 1, 2, 128), env=who, seconds=600)  # git asks for a name here, too
     if not await git.find("rev-parse", "-q", "--verify", "MERGE_HEAD"):
         told = " ".join((ran.said.strip() or ran.text).split())
         raise GitError(f"{label} can't be merged: {told.removeprefix('error: ') or 'git does not say why'}")

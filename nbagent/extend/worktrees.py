@@ -169,6 +169,11 @@ class Worktrees:
         """
         return await self._merged(worktree, self._branch(LEAD), "Merge the work of the others", answers or Answers())
 
+    async def take(self, worktree: Worktree, name: str) -> Merged | Conflicted:
+        """Merge what another teammate committed into a teammate's copy: its next task builds on it."""
+        name = plain_name(name)
+        return await self._merged(worktree, self._branch(name), f"Merge the work of {name}", Answers())
+
     # ── what comes out of it ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def differs(self) -> tuple[Change, ...]:

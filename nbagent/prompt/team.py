@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from nbagent.core.messages import clean
 
 LEAD = """\
-You lead a team. The team's name is {team}; your name is lead. Your teammates: {names}. Each works by itself, with a \
+You lead a team towards the goal above. The team's name is {team}; your name is lead. Your teammates: {names}. Each works by itself, with a \
 context, a kernel and {place} of its own. They see nothing of this conversation.
 
 How to lead:
@@ -48,8 +48,8 @@ _WORKTREE = (
 _SHARED = "You work in the person's own folder, one teammate at a time: change only what your task needs."
 
 
-def lead(team: str, names: Sequence[str], goal: str, *, worktrees: bool, plan_first: bool) -> str:
-    """Return what the lead is told before its work: how to lead, and the goal."""
+def lead(team: str, names: Sequence[str], *, worktrees: bool, plan_first: bool) -> str:
+    """Return what the lead is told with the goal: how to lead."""
     place = "a worktree" if worktrees else "a turn in the same folder"
     text = LEAD.format(
         team=team,
@@ -59,7 +59,7 @@ def lead(team: str, names: Sequence[str], goal: str, *, worktrees: bool, plan_fi
         accepting=_ACCEPTING if worktrees else "",
     )
     plans = "Each task must be planned before it is done: its plan comes to you as a letter.\n" if plan_first else ""
-    return f"<team>\n{text}{plans}</team>\n\nThe goal: {clean(goal).strip()}"
+    return f"<team>\n{text}{plans}</team>"
 
 
 def teammate(name: str, team: str, others: Sequence[str], *, root: str, worktrees: bool) -> str:

@@ -24,7 +24,7 @@ _ASSERTED = re.compile(r"^\s*(?:>\s+)?assert (.+) == (.+)$", re.MULTILINE)
 _GOT = re.compile(r"^E\s+assert (.+?) == (.+)$", re.MULTILINE)
 _IMPORTED = re.compile(r"^\s*(?:\d+[ \t|]+)?from (\w[\w.]*) import (.+)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^\s*\d+(?:\t|: ?| \| ?)", re.MULTILINE)
-_READY = re.compile(r"Task (\w+) .*?completed by (\w+)")
+_READY = re.compile(r"(\w+) completed task (\w+)")
 _LONGEST = 400
 """Turns of a script at most: a real run ends long before."""
 
@@ -51,7 +51,7 @@ def _make_tasks(transcript: Sequence[Message]) -> Value:
 def _task(file: str, test: str) -> Block:
     return call(
         "task_create",
-        subject=f"Make {test} pass",
+        title=f"Make {test} pass",
         description=f"Test: {file}::{test}\nRepair what it tests, not the test.",
     )
 
@@ -60,7 +60,7 @@ def _next(transcript: Sequence[Message]) -> Value:
     """Merge what is ready, else wait; when all is completed and merged, shut down and answer."""
     told = "\n".join(text for name, text in _results(transcript) if name in {"wait_for_team", "merge_teammate"})
     asked = [str(block["input"].get("teammate")) for block in _calls(transcript, "merge_teammate")]
-    done = [owner for _, owner in _READY.findall(told)]
+    done = [owner for owner, _ in _READY.findall(told)]
     waiting = [owner for owner in dict.fromkeys(done) if asked.count(owner) < done.count(owner)]
     if waiting:
         return [call("merge_teammate", teammate=owner) for owner in waiting]
@@ -69,15 +69,15 @@ def _next(transcript: Sequence[Message]) -> Value:
     if len(done) < made and not re.search(r"all teammates are gone", told):
         return [call("wait_for_team")]
     if not stopped:
-        return [call("shutdown_request", to="all")]
+        return [call("shutdown_request", to="*")]
     return _summary(transcript)
 
 
 def _summary(transcript: Sequence[Message]) -> str:
     merges = [(str(block["input"]["teammate"]), text) for block, text in _answered(transcript, "merge_teammate")]
     lines = [f"- {name}: {text.splitlines()[0]}" for name, text in merges if text.strip()]
-    conflicts = sum("conflict" in text.lower() for _, text in merges)
-    good = len(merges) - conflicts
+    good = sum(text.startswith("Merged") for _, text in merges)
+    conflicts = sum("in conflict" in text for _, text in merges)
     head = f"{good} of {len(merges)} branches are merged cleanly" + (
         f", {conflicts} in conflict." if conflicts else "."
     )

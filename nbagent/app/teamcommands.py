@@ -1,0 +1,135 @@
+"""`%agent team`: begin a team, see how the last one stands, accept or discard what it did, read its log.
+
+Read `team`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from nbagent.app.options import names as agent_options
+from nbagent.app.options import parser
+from nbagent.app.team import Team, accept, discard, known, words_of
+from nbagent.app.teamtools import summary
+from nbagent.core.board import LEAD, Board
+from nbagent.core.errors import ConfigError
+from nbagent.core.shown import visible_plain
+from nbagent.extend.boards import Boards
+from nbagent.tools import team as team_tools
+from nbagent.view.text import one_line
+
+if TYPE_CHECKING:
+    from nbagent.app.extension import Extension
+    from nbagent.app.teamplan import TeamFile
+
+HELP = (
+    '%agent team "goal" [--workers 3] [--names ada,ben] [--teammate-model MODEL] [--plan-first] [--no-worktrees]\n'
+    "    [--committed] [options of %%agent]: a lead and teammates work on it side by side, each on a copy of the repository\n"
+    "%agent team                 how the last team stands\n"
+    "%agent team accept [TEAM]   put what it merged into your files\n"
+    "%agent team discard [TEAM]  throw its copies and branches away\n"
+    "%agent team log [TEAM]      its tasks with results, its messages, and where the conversations are"
+)
+_FLAGS = ("--plan-first", "--no-worktrees", "--committed")
+_VALUES = ("--workers", "--names", "--teammate-model")
+
+
+async def team(extension: Extension, rest: str) -> str:
+    """Carry out `%agent team …`; raises `ConfigError`."""
+    words = words_of(rest)
+    quoted = rest.lstrip()[:1] in {'"', "'"}
+    if not words:
+        return await _state(extension)
+    if not quoted and len(words) <= 2 and words[0] in _COMMANDS:
+        return await _COMMANDS[words[0]](extension, words[1] if len(words) > 1 else "")
+    await _asked_for(words).run()
+    return ""
+
+
+def _asked_for(words: list[str]) -> Team:
+    """Return the team that the words ask for: the options of teams, those of `%%agent`, and the goal."""
+    takes = {t for a in parser()._actions if a.nargs != 0 for t in a.option_strings}  # noqa: SLF001  (no public list)
+    goal: list[str] = []
+    line: list[str] = []
+    given: dict[str, str] = {}
+    flags: set[str] = set()
+    left = iter(words)
+    for word in left:
+        name, equals, value = word.partition("=")
+        if name in _FLAGS:
+            flags.add(name)
+        elif name in _VALUES:
+            given[name] = value if equals else next(left, "")
+        elif name in agent_options():
+            line += [word] if equals or name not in takes else [word, next(left, "")]
+        elif word.startswith("--"):
+            raise ConfigError(f"%agent team: there is no option {name}. It takes these:\n{HELP}")
+        else:
+            goal.append(word)
+    workers = given.get("--workers", "0")
+    if not workers.isdecimal():
+        raise ConfigError(f"%agent team: --workers takes a number, not {workers!r}.")
+    names = tuple(name for name in given.get("--names", "").replace(",", " ").split() if name)
+    return Team(
+        " ".join(goal), int(workers), names=names, teammate_model=given.get("--teammate-model", ""),
+        plan_first="--plan-first" in flags, worktrees="--no-worktrees" not in flags,
+        uncommitted="--committed" not in flags, options=" ".join(line),
+    )  # fmt: skip
+
+
+async def _board(extension: Extension, kept: TeamFile) -> Board:
+    return await (await Boards.open(extension.folder, kept.plan.team)).read()
+
+
+async def _state(extension: Extension) -> str:
+    kept = known(extension)
+    board = await _board(extension, kept)
+    lines = [f"{kept.plan.team}: {one_line(kept.plan.goal, 120)}", summary(board)]
+    for name, files in kept.merged.items():
+        lines.append(f"merged from {name}: {', '.join(files) or 'nothing'}")
+    for name, conflict in kept.conflicts.items():
+        lines.append(f"not merged from {name}: {one_line(conflict, 160)}  (%agent team log shows both sides)")
+    if kept.plan.worktrees:
+        lines.append(_next_step(kept))
+    return visible_plain("\n".join(lines))
+
+
+def _next_step(kept: TeamFile) -> str:
+    if kept.discarded:
+        return "It was discarded."
+    if kept.accepted:
+        return "What was merged is in your files. %agent team discard takes its copies away."
+    if not kept.merged:
+        return "Nothing is merged. %agent team discard takes its copies away."
+    return "Your files are as they were: %agent team accept takes what was merged, %agent team discard throws it away."
+
+
+async def _log(extension: Extension, name: str) -> str:
+    kept = known(extension, name)
+    board = await _board(extension, kept)
+    lines = [f"{kept.plan.team}: {kept.plan.goal}", team_tools.listed(board)]
+    for task in board.tasks:
+        lines.append(
+            f"\n{task.id}. {task.title} — {task.state.replace('_', ' ')}{f' by {task.owner}' if task.owner else ''}"
+        )
+        lines += [f"   {line}" for line in task.result.splitlines()]
+    lines += ["", "Messages:"]
+    for letter in board.letters:
+        when = time.strftime("%H:%M:%S", time.localtime(letter.at))
+        lines.append(
+            f"{when} {letter.sender} → {'all' if letter.to == '*' else letter.to}: {one_line(letter.text, 300)}"
+        )
+    for who, conflict in kept.conflicts.items():
+        lines += ["", f"Not merged from {who}:", conflict]
+    if kept.sessions:
+        lines += ["", "Conversations:", *(f"{who}: {where}" for who, where in kept.sessions.items() if who != LEAD)]
+        lines += [f"lead: %agent sessions {kept.sessions[LEAD]}"] if LEAD in kept.sessions else []
+    return visible_plain("\n".join(lines))
+
+
+async def _help(_: Extension, __: str) -> str:
+    return HELP
+
+
+_COMMANDS = {"accept": accept, "discard": discard, "log": _log, "help": _help}

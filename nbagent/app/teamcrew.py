@@ -1,0 +1,153 @@
+"""The teammates of a team while it works: a job for each on an executor, and the hub where they report and ask.
+
+A teammate's process that dies is seen here at once (and by its lease anywhere else): its task is free, the lead is told.
+Must not know what the lead does with them. Read `Crew`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any
+
+from nbagent.app.jobs import Job, Outcome
+from nbagent.app.worker import perform
+from nbagent.core.board import LEAD, Board
+from nbagent.core.errors import BoardError, ToolError
+from nbagent.core.limits import Limits
+from nbagent.core.messages import Json
+from nbagent.core.ports import Answered
+from nbagent.core.seat import Seat
+from nbagent.headless.hub import Hub, OnLoop
+
+GRACE = 10.0
+"""Seconds that teammates have to go after they were asked to, until they are stopped; as long again until they are given up."""
+
+Ask = Callable[[str, Json], Awaitable[Answered]]
+Question = Callable[[str, Json], Awaitable[str]]
+
+
+class Crew:
+    """See the module's docstring. `make` gives a teammate's job; `ask` and `question` put to the person what one asks."""
+
+    def __init__(
+        self,
+        make: Callable[[str, int], Job],
+        seat: Seat,
+        *,
+        limits: Limits,
+        ask: Ask,
+        question: Question,
+        executor: Executor | None = None,
+        workers: int = 3,
+        host: str = "127.0.0.1",
+    ) -> None:
+        self._make, self._seat, self._ask, self._question = make, seat, ask, question
+        self._own = ThreadPoolExecutor(workers, thread_name_prefix="nbagent-team") if executor is None else None
+        self._executor = executor or self._own
+        self._names: dict[str, str] = {}
+        self._working: dict[str, asyncio.Future[Json]] = {}
+        self._starts = 0
+        self._closing = False
+        self.hub = Hub(OnLoop(self, asyncio.get_running_loop()), limits=limits, host=host)
+        self.outcomes: dict[str, Outcome] = {}
+        """By teammate: how its last job ended."""
+
+    def open(self) -> None:
+        """Have the hub listen; raises `OSError` where it can't."""
+        self.hub.start()
+
+    @property
+    def there(self) -> tuple[str, ...]:
+        """The teammates whose jobs go on."""
+        return tuple(self._working)
+
+    def start(self, name: str) -> None:
+        """Give a teammate's job out; raises `ToolError` where it works already, or the team ends."""
+        if name in self._working:
+            raise ToolError(f"{name} is there already")
+        if self._closing or self._executor is None:
+            raise ToolError("the team ends: nobody is started any more")
+        self._starts += 1
+        job = self._make(name, self._starts)
+        self._names[job.id] = name
+        future = asyncio.wrap_future(self._executor.submit(perform, job.to_json(), self.hub.link()))
+        self._working[name] = future
+        future.add_done_callback(lambda done: self._ended(name, done))
+
+    def _ended(self, name: str, future: asyncio.Future[Json]) -> None:
+        self._working.pop(name, None)
+        outcome = _outcome(name, future)
+        self.outcomes[name] = outcome
+        if not self._closing:
+            self._telling = asyncio.ensure_future(self._told(name, outcome))
+
+    async def _told(self, name: str, outcome: Outcome) -> None:
+        """Say on the board that a teammate's process has ended, if it has not said so itself."""
+
+        def step(board: Board) -> Board:
+            known = next((one for one in board.members if one.name == name), None)
+            if known is None or known.state == "gone":
+                return board
+            text = f"My process ended: {outcome.problem or outcome.status}. What I had in hand is free again."
+            return board.now_is(name, "gone", self._seat.now()).post(name, LEAD, text, self._seat.now(), kind="notice")
+
+        with contextlib.suppress(BoardError):
+            await self._seat.boards.change(step)
+
+    async def close(self) -> None:
+        """Ask all to go, stop those that don't, and end the hub. A second time nothing happens."""
+        if self._closing:
+            return
+        self._closing = True
+        try:
+            if self._working:
+                with contextlib.suppress(BoardError):
+                    await self._seat.post("*", "The team ends.", kind="shutdown_request")
+                board = await self._seat.boards.read()
+                for job, name in self._names.items():
+                    if board.held(name):
+                        self.hub.stop(job, "The lead has ended.")
+                await self._gone()
+            self.hub.stop("", "The lead has ended.")
+            await self._gone()
+        finally:
+            self.hub.close()
+            if self._own is not None:
+                self._own.shutdown(wait=False, cancel_futures=True)
+
+    async def _gone(self) -> None:
+        if self._working:
+            await asyncio.wait(list(self._working.values()), timeout=GRACE)
+
+    # ── what they report (hub.Listener) ──────────────────────────────────────────────────────────────────────────────
+
+    def event(self, job: str, event: Json) -> None:
+        """Pass over what a teammate's run reports: its session has it."""
+
+    async def ask(self, job: str, approval: Json) -> Answered:
+        """Have the person asked."""
+        return await self._ask(self._names.get(job, job), approval)
+
+    async def question(self, job: str, question: Json) -> str:
+        """Have the person asked."""
+        return await self._question(self._names.get(job, job), question)
+
+    def came(self, job: str) -> None:
+        """Pass it over: the board tells."""
+
+    def left(self, job: str) -> None:
+        """Pass it over: the job's end tells."""
+
+
+def _outcome(name: str, future: asyncio.Future[Json]) -> Outcome:
+    if future.cancelled():
+        return Outcome(name, "stopped", problem="it was cancelled")
+    error: Any = future.exception()
+    return (
+        Outcome(name, "failed", problem=str(error) or type(error).__name__)
+        if error
+        else Outcome.from_json(future.result())
+    )
