@@ -178,21 +178,24 @@ class Worktrees:
 
     async def differs(self) -> tuple[Change, ...]:
         """Return the files in which what the lead merged is other than the person's files, as the team last saw them."""
-        base, tip = await self._seen(), await self._tip()
-        return await merging.changed(await self._here(), base, tip) if tip else ()
+        tip = await self._tip()
+        return await merging.changed(await self._here(), await self._seen(), tip) if tip else ()
 
     async def patch(self, *, largest: int = 200_000) -> str:
         """Return what the team changed as a text patch of at most `largest` characters."""
-        base, tip = await self._seen(), await self._tip()
-        git = await self._here()
-        words = ("diff-tree", "-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color", base, tip)
-        text = (await git.run(*words)).out.decode("utf-8", "replace") if tip else ""
+        git, tip = await self._here(), await self._tip()
+        if not tip:
+            return ""
+        words = ("diff-tree", "-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color", await self._seen(), tip)
+        text = (await git.run(*words)).out.decode("utf-8", "replace")
         return text if len(text) <= largest else f"{text[:largest]}\n… ({len(text) - largest:,} more characters)"
 
     async def state(self) -> tuple[Progress, ...]:
         """Return how far each teammate is, by name; the lead is not among them."""
+        if not (names := [name for name in await self.names() if name != LEAD]):
+            return ()  # asking begins no team
         git, base, lead = await self._here(), await self._base(), await self._tip()
-        return tuple([await self._progress(git, name, base, lead) for name in await self.names() if name != LEAD])
+        return tuple([await self._progress(git, name, base, lead) for name in names])
 
     async def names(self) -> tuple[str, ...]:
         """Return the names that have a branch in this team, the lead's too."""
@@ -315,11 +318,13 @@ class Worktrees:
 
     async def _unaccepted(self, git: Git) -> list[str]:
         """Return who has commits or changed files that the person's files never got."""
+        if not (names := await self.names()):
+            return []
         base, found = await self._base(), []
         held = [*await accepting.accepted(git, self.team), base]
         if head := await git.find("rev-parse", "-q", "--verify", "HEAD"):
             held.append(head)
-        for name in await self.names():
+        for name in names:
             tip = await git.text("rev-parse", f"refs/heads/{self._branch(name)}")
             path = git.folder / ".nbagent" / "worktrees" / self.team / name
             loose = (path / ".git").is_file() and bool((await pending(self._git.at(path))).take)

@@ -318,4 +318,6 @@ async def test_what_is_not_accepted_is_only_removed_when_told_so(repo):
     assert not (repo.top / ".nbagent" / "worktrees" / "fix").exists()
     assert repo.looks() == before
     await team.remove()  # there is nothing any more
+    assert (await team.state(), await team.differs(), await team.patch()) == ((), (), "")
+    assert repo.git("for-each-ref", "--format=%(refname)") == "refs/heads/main"  # asking begins nothing
     assert (await team.begin()).head == repo.git("rev-parse", "HEAD")
