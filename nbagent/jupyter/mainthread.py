@@ -264,7 +264,8 @@ class MainThread:
                 begin()
                 return await original(*args, **given)
         except Freed:
-            said = f"You interrupted this cell while it waited for “{self.holder}”. It did not run."
+            behind = f"while it waited for “{self.holder}”" if self.holder else "before it began"
+            said = f"You interrupted this cell {behind}. It did not run."
         except KeyboardInterrupt:  # it hit what is around the code: without a reply the cell would run for ever
             said = "You interrupted this cell."
         finally:
