@@ -27,6 +27,7 @@ from nbagent.jupyter.queued import QueuedKernel, queued_tool
 from nbagent.models.scripted import ScriptedModel, call
 from nbagent.tools import python, variables
 from tests.core.rig import check_transcript
+from tests.support.turns import turns
 
 AGENTS = 3
 PIECES = (
@@ -181,7 +182,7 @@ class Crowd:
                 name: of the mark.
             """
             with self.mark(name):
-                await asyncio.sleep(0.002)
+                await turns(5)
             return name
 
         looks = [queued_tool(one, self.main, who) for one in (*variables.tools(kernel), own)]
