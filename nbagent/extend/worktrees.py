@@ -125,6 +125,11 @@ class Worktrees:
         """
         git = self._git.at(worktree.path)
         await self._check(worktree, git)
+        if await git.find("ls-files", "-u"):  # a command of the teammate's; the marks in its files are no work
+            raise GitError(
+                f"In the copy of {worktree.name} a merge stopped at conflicts: settle them (git add, git commit) or give it up "
+                f"(git merge --abort, git reset --merge) in {clean(str(worktree.path))}."
+            )
         await stage(git, await pending(git))
         if (await git.run("diff-index", "--cached", "--quiet", "HEAD", ok=(0, 1))).code == 0:
             return ""

@@ -207,11 +207,20 @@ async def test_a_commit_has_what_changed_and_never_keys_our_own_files_or_what_is
     assert await team.commit(copy, "Nothing more") == ""
 
 
-async def test_a_copy_on_another_branch_is_not_committed_to(repo):
+async def test_a_copy_that_is_on_another_branch_in_a_conflict_or_gone_is_not_committed_to(repo):
     team = repo.team()
     copy = await team.add("ana")
     repo.git("checkout", "-q", "-b", "mine", at=copy.path)
     with pytest.raises(GitError, match=r"copy of ana is on mine instead of nbagent/fix/ana: go back with git checkout"):
+        await team.commit(copy, "x")
+    repo.git("checkout", "-q", copy.branch, at=copy.path)
+    for branch, text in (("mine", "mine\n"), (copy.branch, "ana\n")):
+        repo.git("checkout", "-q", branch, at=copy.path)
+        repo.write("a.txt", text, copy.path)
+        repo.git("commit", "-q", "-a", "-m", text, at=copy.path)
+    with pytest.raises(subprocess.CalledProcessError):
+        repo.git("cherry-pick", "mine", at=copy.path)
+    with pytest.raises(GitError, match=r"In the copy of ana a merge stopped at conflicts: settle them"):
         await team.commit(copy, "x")
     shutil.rmtree(copy.path)
     with pytest.raises(GitError, match="The copy of ana is gone"):
