@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from nbagent.core.messages import Block, Message
 from nbagent.models.scripted import Scripted, Value, call, last_results, prompt_text, result_of, result_text, say
 
-PYTEST = f'"{sys.executable}" -m pytest -q -p no:cacheprovider -p no:randomly --tb=short'
+PYTEST = f'"{sys.executable}" -m pytest -q -p no:cacheprovider --tb=short'
 _FAILED = re.compile(r"^FAILED (\S+?)::(\w+)", re.MULTILINE)
 _TEST = re.compile(r"Test: (\S+?)::(\w+)")
 _ASSERTED = re.compile(r"^\s*(?:>\s+)?assert (.+) == (.+)$", re.MULTILINE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -34,8 +35,9 @@ class MemoryBoards:
 
     async def changed(self, since: int, timeout: float) -> Board:
         if self.board.version == since:
-            async with asyncio.timeout(timeout):
-                await self._turned.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    await self._turned.wait()
         return self.board
 
     def free(self, board: Board) -> Board:
