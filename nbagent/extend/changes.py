@@ -115,6 +115,8 @@ def _why_not(file: Path, path: str, filters: Mapping[str, str], largest: int) ->
         size = file.lstat().st_size
     except OSError:  # it was deleted
         return ""
+    if not file.is_symlink() and not os.access(file, os.R_OK):
+        return "can't be read"
     return f"has {size / MEGABYTE:,.0f} MB" if size > largest else ""
 
 

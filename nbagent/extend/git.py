@@ -54,6 +54,11 @@ _PLUMBING = frozenset(
         *("var", "version", "write-tree", "branch", "check-attr", "check-ref-format"),
     }
 )
+_TALK = re.compile(
+    r"core\.(sshcommand|gitproxy|askpass|alternaterefscommand)|credential\.(.+\.)?helper|push\.gpgsign|"
+    r"remote\..+\.(uploadpack|receivepack|vcs)",
+    re.DOTALL,
+)
 _FILTER, _DRIVER = re.compile(r"filter\.(.+)\.(\w+)", re.DOTALL), re.compile(r"merge\.(.+)\.driver", re.DOTALL)
 
 
@@ -86,10 +91,14 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """What the settings would run on files: the settings that keep out what is the repository's, and its filters."""
+    """What the repository's own settings would run: the settings that keep it out, and the filters that are kept out.
+
+    `servers` are its settings that name a program which talks to servers.
+    """
 
     settings: tuple[tuple[str, str], ...] = ()
     filters: frozenset[str] = frozenset()
+    servers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +107,7 @@ class Rules:
 
     words: tuple[str, ...]
     environment: Mapping[str, str]
+    talks: bool = False
 
 
 class Git:
@@ -116,7 +126,7 @@ class Git:
 
     def talking(self) -> Git:
         """Return the same git, which may talk to servers in the ways that the person has set up: only where they named one."""
-        return Git(self.folder, self._environment, rules=Rules(_SAFE, {**_ENVIRONMENT, **_SERVERS}))
+        return Git(self.folder, self._environment, rules=Rules(_SAFE, {**_ENVIRONMENT, **_SERVERS}, talks=True))
 
     async def run(
         self,
@@ -132,6 +142,11 @@ class Git:
         GitError for any other code, where git is not there, and where it takes longer than `seconds`.
         """
         programs = Programs() if words[0] in _PLUMBING else await self.programs()
+        if programs.servers and self._rules.talks:
+            raise GitError(
+                f"The settings of the repository at {_shown(self.folder)} name a program for talking to servers "
+                f"({', '.join(programs.servers)}), which is not run: set it in your own settings (git config --global)."
+            )
         more = {**_settings(programs.settings), **(env or {})}
         ran = await self._call(words, data.encode() if isinstance(data, str) else data, more, seconds)
         if ran.code not in ok:
@@ -236,6 +251,7 @@ def _programs(listed: bytes) -> Programs:
     parts = listed.decode("utf-8", "surrogateescape").split("\0")
     theirs: dict[str, str] = {}
     ours: set[str] = set()
+    servers: list[str] = []
     settings: dict[str, str] = {}
     for scope, entry in zip(parts[::2], parts[1::2], strict=False):
         key, _, value = entry.partition("\n")
@@ -248,13 +264,15 @@ def _programs(listed: bytes) -> Programs:
             settings[key] = ""
         elif scope in {"local", "worktree"} and key in {"pull.twohead", "pull.octopus"}:
             settings[key] = "recursive"  # a strategy of another name is a program
+        if scope in {"local", "worktree"} and _TALK.fullmatch(key):
+            servers.append(key)
     settings |= {key: theirs.get(key, "exit 1") for key in ours if _DRIVER.fullmatch(key)}
     filters: set[str] = set()
     for key, name, what in ((key, *found.groups()) for key in ours if (found := _FILTER.fullmatch(key))):
         settings[key] = theirs.get(key, "false" if what == "required" else "")
         if key not in theirs and what != "required":  # an empty one is none, also where the person's has others
             filters.add(name)
-    return Programs(tuple(sorted(settings.items())), frozenset(filters))
+    return Programs(tuple(sorted(settings.items())), frozenset(filters), tuple(servers))
 
 
 def _settings(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -271,7 +289,7 @@ _SENTENCES = (
     ("index.lock", GitError, "Another git is at work in {folder}: wait for it, or delete its index.lock if it crashed."),
     ("No space left", GitError, "git could not write in {folder}: the disk is full."),
     ("Read-only file system", GitError, "git can't write in {folder}: the disk is read-only."),
-    ("Permission denied", GitError, "git may not write in {folder}: permission denied."),
+    ("Permission denied", GitError, "git was denied a file in {folder}: see who owns what is there (permission denied)."),
     ("promisor remote", GitError, "This clone does not hold all its files (a partial clone): get them with git first (git checkout, git fetch)."),
 )  # fmt: skip
 

@@ -104,6 +104,32 @@ async def test_nothing_of_the_repository_runs_in_a_whole_life_of_a_team(repo):
     assert "evil" in ran.read_text()
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "core.sshCommand",
+        "credential.helper",
+        "credential.https://x.org.helper",
+        "remote.origin.uploadpack",
+        "remote.origin.vcs",
+    ],
+)
+async def test_a_program_of_the_repositorys_settings_talks_to_no_server(repo, key):
+    evil, ran = repo.evil()
+    repo.git("clone", "-q", "--bare", str(repo.top), str(repo.tmp / "server.git"))
+    repo.git("remote", "add", "origin", str(repo.tmp / "server.git"))
+    git = repo.plumbing()
+    with pytest.raises(GitError, match=r"transport 'file' not allowed"):
+        await git.run("ls-remote", "origin")
+    assert "refs/heads/main" in await git.talking().text("ls-remote", "origin")
+    repo.git("config", key, str(evil))
+    with pytest.raises(
+        GitError, match=r"name a program for talking to servers \(.*\), which is not run: set it in your own"
+    ):
+        await git.talking().run("ls-remote", "origin")
+    assert not ran.exists()
+
+
 async def test_lines_that_a_repository_would_merge_by_a_program_are_merged_by_us(repo):
     repo.write(".gitattributes", "*.txt merge=evil\n")
     repo.commit()
