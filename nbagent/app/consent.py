@@ -12,13 +12,14 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from nbagent.app.extension import Extension
-from nbagent.app.place import Place
+from nbagent.app.place import Place, Reins, find_place
 from nbagent.config import Settings, is_wider
 from nbagent.core.errors import ConfigError
 from nbagent.core.events import Event, State
 from nbagent.core.policy import Mode
 from nbagent.core.ports import Question
 from nbagent.core.questions import put
+from nbagent.core.run import Stop
 
 E = TypeVar("E", bound=Event)
 
@@ -48,6 +49,24 @@ async def consented(extension: Extension, settings: Settings, place: Place) -> S
         extension.agreed.add(asks)
         return settings
     return replace(settings, mode=outside.mode, allow=outside.allow, base_url=outside.base_url)
+
+
+async def consented_here(extension: Extension, settings: Settings) -> Settings:
+    """Return the settings that work outside of any run may use; the person is asked in a card of its own, if at all.
+
+    Raises `ConfigError` where a yes is needed and nobody can give it.
+    """
+    asks = _asks(extension.outside(), settings)
+    if not asks or asks in extension.agreed:
+        return settings
+    stop = Stop()
+    reins = Reins(stop.now, stop.spare, _nothing, extension.waiting)
+    async with find_place(extension.shell, reins, extension.refusals, extension.silent) as place:
+        return await consented(extension, settings, place)
+
+
+def _nothing() -> None:
+    """The cell was deleted: its task is cancelled with it."""
 
 
 _YES, _NO = "Yes, in this kernel", "No, go on without"

@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nbagent.app.consent import consented_here
 from nbagent.app.executors import executor_of
 from nbagent.app.jobs import Job
 from nbagent.app.mapfields import NAME, Fields, fields_of
@@ -117,18 +119,39 @@ def map(  # noqa: A001  (what everybody calls it; it is read as nbagent.map)
     )  # fmt: skip
     if not order.asked:
         return Table(())
-    screen = screen_of(extension.shell if extension is not None else None, shown=progress)
-    if _loop_runs():
-        return Promised(order, screen, extension)
-    return asyncio.run(MapRun(order, screen.show).run())
+    begin = _Begin(
+        order, settings, screen_of(extension.shell if extension is not None else None, shown=progress), extension
+    )
+    return Promised(begin) if _loop_runs() else asyncio.run(begin.run())
+
+
+@dataclass(frozen=True, slots=True)
+class _Begin:
+    """A map that was checked and has not begun; `settings` are those of its runs."""
+
+    order: Order
+    settings: Settings
+    screen: Screen
+    extension: Extension | None
+
+    async def run(self) -> Table:
+        """Run it: what only the notebook's own text allows is asked about first."""
+        order = self.order
+        if self.extension is not None:
+            settings = await consented_here(self.extension, self.settings)
+            if settings is not self.settings:
+                granted = _beyond(self.extension.outside(), settings)
+                about = {**order.about, "mode": str(settings.mode)}
+                order = replace(order, job=replace(order.job, granted=granted), about=about)
+        return await MapRun(order, self.screen.show).run()
 
 
 class Promised(Table):
     """The table of a map that has not run: awaiting it runs the map and gives the table. Everything else says so."""
 
-    def __init__(self, order: Order, screen: Screen, extension: Extension | None) -> None:
+    def __init__(self, begin: _Begin) -> None:
         super().__init__(())
-        self._order, self._screen, self._extension = order, screen, extension
+        self._begin = begin
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -136,11 +159,7 @@ class Promised(Table):
         raise ConfigError(NO_AWAIT)
 
     def __await__(self) -> Generator[Any, None, Table]:
-        return self._run().__await__()
-
-    async def _run(self) -> Table:
-        await _agreed(self._extension, self._order)
-        return await MapRun(self._order, self._screen.show).run()
+        return self._begin.run().__await__()
 
     def __repr__(self) -> str:
         return NO_AWAIT
@@ -210,10 +229,6 @@ def _beyond(outside: Settings, settings: Settings) -> Json:
                 list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
             )
     return {name: str(value) if name == "mode" else value for name, value in found.items()}
-
-
-async def _agreed(extension: Extension | None, order: Order) -> None:
-    """Have a person say yes where only the notebook's own text asks for more than their settings allow."""
 
 
 # ── what was asked ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -19,16 +19,17 @@ from nbagent.app.kept_jobs import kept_of
 from nbagent.app.mapfields import ROLE, Fields, answer_in
 from nbagent.app.mapinputs import Asked
 from nbagent.app.mapjob import carry_out
+from nbagent.app.maprows import STOPPED, Rows
 from nbagent.app.mapstore import Again, Kept, MapFolder, fingerprint, is_changed
-from nbagent.app.maptable import Row, Table
-from nbagent.core.endings import GOES_ON, Ending
+from nbagent.app.maptable import Table
+from nbagent.core.endings import GOES_ON
 from nbagent.core.errors import ConfigError, NbagentError, ToolError
 from nbagent.core.events import Reason
 from nbagent.core.limits import Limits
 from nbagent.core.messages import Json, Usage
 from nbagent.headless.admission import Rates, Spending
 from nbagent.headless.hub import Hub
-from nbagent.view.mapprogress import MapProgress
+from nbagent.view.mapprogress import SHOWN, MapProgress
 
 AT_ONCE = 1_000
 """Jobs that lie at an executor of the person's at a time; how many run side by side is its own affair."""
@@ -40,9 +41,6 @@ TICK = 0.25
 """Seconds between two looks at how far all is. Also what lets an interrupt through: an idle loop hears of it late."""
 
 _NAMED = 4
-STOPPED = "Stopped before it was finished; the same map with resume= goes on with it."
-_OPEN = frozenset({str(Reason.INTERRUPTED), str(Reason.BUDGET), ""})
-"""Ends of a run after which it is only put off."""
 
 Show = Callable[[MapProgress], None]
 
@@ -85,31 +83,21 @@ class MapRun:
 
     def __init__(self, order: Order, show: Show) -> None:
         self._order, self._show = order, show
-        self._rows: dict[int, Row] = {}
-        self._problems: list[str] = []
+        self._rows = Rows(order.asked, order.fields, None if order.in_place else order.folder)
         self._out: dict[int, Asked] = {}
         self._kept = 0
         self._began = time.monotonic()
         self._stopping = False
-        self._ended = ""
         self._window = asyncio.Semaphore(AT_ONCE if order.executor is not None else order.workers or default_workers())
 
     async def run(self) -> Table:
         """Do it and return the table; raises `ConfigError` where it can't begin, `MapStopped` where it was stopped."""
         order = self._order
-        self._store = await asyncio.to_thread(
-            MapFolder.open, order.folder, order.about, resumed=order.named, again=order.again
-        )
+        self._store = MapFolder.open(order.folder, order.about, resumed=order.named, again=order.again)
         try:
             todo, already = await asyncio.to_thread(self._look)
             with Hub(limits=order.limits, rates=order.rates, already=already, host=order.host) as self._hub:
-                self._places = Places(order.executor, order.workers)
-                over = False
-                try:
-                    over = await self._all(todo)
-                finally:
-                    await self._places.close(at_once=not over)
-                self._tell(self._end())
+                await self._carried_out(todo)
         except OSError as error:
             raise ConfigError(f"The map can't be kept in {order.folder}: {error.strerror or error}.") from error
         finally:
@@ -118,10 +106,20 @@ class MapRun:
             raise MapStopped(self.table())
         return self.table()
 
+    async def _carried_out(self, todo: list[tuple[Asked, Json | None]]) -> None:
+        """Have all done that is to be done, and leave nothing behind; the last that is shown says how it ended."""
+        self._places = Places(self._order.executor, self._order.workers)
+        over, ended = False, "Failed."
+        try:
+            over = await self._all(todo)
+            ended = self._end()
+        finally:
+            await self._places.close(at_once=not over)
+            self._tell(ended)
+
     def table(self) -> Table:
-        """Return the rows as they are now; what has not come to an end is not run."""
-        rows = [self._rows.get(asked.item.index) or self._row(asked, None) for asked in self._order.asked]
-        return Table(rows, str(self._order.folder))
+        """Return the table as it is now."""
+        return self._rows.table(self._order.folder)
 
     # ── what there is already ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -146,7 +144,8 @@ class MapRun:
             if outcome is None:
                 todo.append((asked, kept.job))
             else:
-                self._take(asked, outcome, kept)
+                fields = (kept.outcome or {}).get("fields")
+                self._rows.take(asked, outcome, fields, changed=self._changed(asked, kept))
                 self._kept += 1
         return todo, spent
 
@@ -155,16 +154,13 @@ class MapRun:
         if kept.outcome is None:
             return None
         outcome, again = Outcome.from_json(kept.outcome), self._order.again
-        row = self._row(asked, outcome)
-        if row["status"] == "stopped" or outcome.status == "failed" or outcome.stop_reason == str(Reason.ERROR):
+        status, _ = self._rows.status(outcome, kept.outcome.get("fields"))
+        if status == "stopped" or outcome.status == "failed":
             return None
-        goes_on = outcome.stop_reason and Reason(outcome.stop_reason) in GOES_ON
-        if again == "failed" and row["status"] == "failed":
-            if not goes_on:
-                self._store.forget(asked.key)
-                kept.job.clear()
+        goes_on = bool(outcome.stop_reason) and Reason(outcome.stop_reason) in GOES_ON
+        if again == "failed" and status == "failed" and goes_on:
             return None
-        if again == "changed" and self._changed(asked, kept):
+        if (again == "failed" and status == "failed") or (again == "changed" and self._changed(asked, kept)):
             self._store.forget(asked.key)
             kept.job.clear()
             return None
@@ -238,6 +234,7 @@ class MapRun:
         """Return the outcome of a job; or None, why there is none, and whether it may be given out again."""
         future = self._places.give(carry_out, job.to_json(), self._hub.link(), str(self._store.path), attempt)
         self._out[asked.item.index] = asked
+        self._rows.begun.add(asked.item.index)
         try:
             wrapped = asyncio.wrap_future(future)
             while not wrapped.done():
@@ -288,9 +285,8 @@ class MapRun:
         path = Path(asked.item.path) if asked.item.kind in {"file", "notebook"} else None
         fields = self._fields(outcome)
         known: Json = {"file": fingerprint(path)} if path is not None else {}
-        data = {**outcome.to_json(), "fields": fields, **known}
-        self._store.end(asked.key, data)
-        self._take(asked, outcome, Kept({}, data))
+        self._store.end(asked.key, {**outcome.to_json(), "fields": fields, **known})
+        self._rows.take(asked, outcome, fields)
 
     def _fields(self, outcome: Outcome) -> Json | None:
         if self._order.fields is None or not outcome.session:
@@ -300,35 +296,6 @@ class MapRun:
             return None if given is None else self._order.fields.read(given)
         except ToolError:
             return None
-
-    def _take(self, asked: Asked, outcome: Outcome, kept: Kept) -> None:
-        changed = self._changed(asked, kept)
-        row = self._row(asked, outcome, (kept.outcome or {}).get("fields"), changed=changed)
-        self._rows[asked.item.index] = row
-        if row["status"] == "failed":
-            self._problems.append(f"{asked.item.text}: {row['problem']}")
-
-    def _row(self, asked: Asked, outcome: Outcome | None, fields: Json | None = None, *, changed: bool = False) -> Row:
-        """Return the row of an input; None for an outcome: it has not come to an end."""
-        item, wanted = asked.item, self._order.fields
-        given = {**item.shown}
-        if item.kind == "notebook" and not self._order.in_place:
-            given["notebook"] = str(self._store.path / "jobs" / asked.key / Path(item.path).name)
-        names = dict.fromkeys(wanted.names) if wanted is not None else {}
-        if outcome is None:
-            return Row.of(given, names, {"answer": "", "status": "not run", "turns": 0, "tokens": 0, "seconds": 0.0, "stop_reason": "",
-                                         "session": "", "problem": STOPPED if asked.item.index in self._out else ""})  # fmt: skip
-        status, problem = _judged(outcome)
-        if status == "done" and wanted is not None and fields is None:
-            status, problem = "failed", "The run ended without an answer in the fields that were asked for."
-        if changed:
-            problem = " ".join(filter(None, (problem, CHANGED)))
-        results = {
-            "answer": outcome.answer, "status": status, "stop_reason": outcome.stop_reason, "turns": outcome.turns,
-            "tokens": outcome.usage.total, "cost": outcome.cost, "session": outcome.session,
-            "seconds": outcome.seconds, "problem": problem,
-        }  # fmt: skip
-        return Row.of(given, {**names, **(fields or {})}, results)
 
     # ── saying ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -341,7 +308,7 @@ class MapRun:
 
     def _tell(self, ended: str = "") -> None:
         spending, order = self._hub.spending, self._order
-        totals = replace(self.table().totals, cost=spending.cost, tokens=spending.usage.total)
+        totals = replace(self._rows.totals, cost=spending.cost, tokens=spending.usage.total)
         working = set(self._hub.working)
         names = [asked.item.text for asked in self._out.values() if _job_id(asked.key) in working]
         self._show(
@@ -353,27 +320,12 @@ class MapRun:
                 budget=order.limits.usd,
                 limit=order.limits.tokens,
                 elapsed=time.monotonic() - self._began,
-                problems=tuple(self._problems),
+                problems=tuple(self._rows.problems[-SHOWN:]),
                 ended=ended,
                 folder=str(order.folder),
             )
         )
 
 
-CHANGED = "Its file has changed since; again='changed' runs it anew."
-
-
 def _job_id(key: str) -> str:
     return f"map-{key}"
-
-
-def _judged(outcome: Outcome) -> tuple[str, str]:
-    """Return the status of a row, and what went wrong in a sentence."""
-    reason, problem = outcome.stop_reason, outcome.problem
-    if outcome.status == "failed":
-        return "failed", problem or "It failed."
-    if reason == str(Reason.END_TURN):
-        return "done", problem
-    if outcome.status == "stopped" and reason in _OPEN:
-        return "stopped", problem or STOPPED
-    return ("stopped" if reason in _OPEN else "failed"), problem or Ending(Reason(reason)).sentence

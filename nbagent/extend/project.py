@@ -258,6 +258,9 @@ def _data_files(folder: Path) -> tuple[tuple[DataFile, ...], int]:
         visits += len(names) + len(folders)
         if visits > _VISITS:
             break
+        if ".gitignore" in names and _keeps_itself_out(Path(place)):
+            folders.clear()
+            continue
         for name in names:
             if Path(name).suffix.lower() in _DATA and name not in _NOT_DATA and name[0] != ".":
                 path = Path(place) / name
@@ -269,6 +272,15 @@ def _data_files(folder: Path) -> tuple[tuple[DataFile, ...], int]:
                 found.append(DataFile(shown, status.st_size, status.st_mtime_ns))
     found.sort(key=lambda file: (-file.changed, file.path))
     return tuple(found[:_FILES]), max(len(found) - _FILES, 0)
+
+
+def _keeps_itself_out(folder: Path) -> bool:
+    """Whether all of a folder is kept out of git by its own file, as caches and the folders of maps are."""
+    try:
+        file = folder / ".gitignore"
+        return file.stat().st_size <= 8 and file.read_bytes().strip() == b"*"
+    except OSError:
+        return False
 
 
 def _version(name: str) -> str:

@@ -39,6 +39,8 @@ def test_branch_changes_data_and_environment_are_told(rig):
     rig.write("work/data/orders.csv", "x" * 1500)
     rig.write("work/.hidden/secret.csv", "x")
     rig.write("work/package.json", "{}")
+    rig.write("work/kept/.gitignore", "*\n")  # the folder of a map: nothing of the person's
+    rig.write("work/kept/jobs/1/outcome.json", "{}")
     state = look_now(rig.places, ENV)
     assert state.branch == "main"
     assert len(state.commit) == 40
