@@ -24,7 +24,6 @@ from nbagent.core.events import Event, Reason, RunEnded, RunStarted
 from nbagent.core.events_json import to_json
 from nbagent.core.messages import Json
 from nbagent.headless.link import GONE, Link
-from nbagent.headless.wire import Address
 
 if TYPE_CHECKING:
     from nbagent.app.company import Company
@@ -40,6 +39,7 @@ _TOLD = (
     "(From the runtime, not the person:) You had begun with this task already, and the process that you ran in ended. What "
     "stands above was done; this is a new process, with a kernel of its own. Go on from there, and finish the task."
 )
+_STOPPED = "Stopped before the run began."
 _AT_ONCE = 0.3  # seconds that a loop has to hear of a stop, until what it computes is interrupted
 _GRACE = 30.0  # seconds that a run has to end after it was stopped, until its process ends with it
 _IN_USE = 15.0  # seconds that another process has to let go of the session
@@ -63,7 +63,7 @@ class _Performance:
 
     def __init__(self, job: Job, link: Json) -> None:
         self._job = job
-        self._link = Link(Address.from_json(link), job.id, self._stopped) if link else None
+        self._link = Link(link, job.id, self._stopped) if link else None
         self._extension: Extension | None = None
         self._ended: RunEnded | None = None
         self._over = threading.Event()
@@ -80,6 +80,7 @@ class _Performance:
             raise ConfigError(f"The folder {self._job.folder} of this job can't be used: {error.strerror}.") from None
         os.environ.update(_environment(self._job.granted))
         extension = self._extension = _extension()
+        _hold(extension, self._job.session_id)
         kept = _kept(self._job, extension)
         if kept is not None and (outcome := kept.outcome(self._job.id)) is not None:
             return outcome
@@ -98,7 +99,6 @@ class _Performance:
         from nbagent.app.cell import run_agent_cell
 
         job = self._job
-        await _hold(extension, kept)
         extension.host, extension.metered = self._place, self._metered
         extension.file = _notebook(job)
         extension.shell.user_ns.update(job.variables)
@@ -113,6 +113,8 @@ class _Performance:
             await run_agent_cell(extension, line, job.prompt, _Begin(kept), company=company)
         except RunFailed as error:
             return str(error)
+        except asyncio.CancelledError:  # stopped before the run itself began
+            return _STOPPED
         finally:
             leave: Any = getattr(company, "aclose", None)
             if leave is not None:
@@ -132,7 +134,10 @@ class _Performance:
         if self._performed is not None:
             return replace(self._performed, requests=requests)
         if ended is None:
-            return Outcome(self._job.id, "failed", problem=failed or "The run never began.", session=path, requests=requests)  # fmt: skip
+            status = "stopped" if failed is _STOPPED else "failed"
+            why = (link.over if link is not None else "") or failed
+            reason = str(Reason.INTERRUPTED) if status == "stopped" else ""
+            return Outcome(self._job.id, status, stop_reason=reason, problem=why, session=path, requests=requests)
         before = kept or KeptJob(Path(path))
         cost = None if before.cost is None or ended.cost is None else before.cost + ended.cost
         status = _status(ended.reason)
@@ -323,15 +328,13 @@ def _kept(job: Job, extension: Extension) -> KeptJob | None:
     return kept
 
 
-async def _hold(extension: Extension, kept: KeptJob | None) -> None:
+def _hold(extension: Extension, session: str) -> None:
     """Wait until nobody else writes to the session: a process that was given up may still be ending."""
-    if kept is None:
-        return
     until = time.monotonic() + _IN_USE
-    while not extension.holds.take(kept.session.stem):
+    while session and not extension.holds.take(session):
         if time.monotonic() > until:
-            raise ConfigError(f"The session {kept.session.stem} of this job is in use by another process.")
-        await asyncio.sleep(0.05)
+            raise ConfigError(f"The session {session} of this job is in use by another process.")
+        time.sleep(_IN_USE / 300)
 
 
 def _notebook(job: Job) -> Notebook | None:

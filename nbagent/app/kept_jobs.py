@@ -21,13 +21,13 @@ MARK = "job"
 """The type of the record that says, after a run has begun, of which job it is."""
 
 _SUMMED_UP = 50
-_ENDS = frozenset({"end_turn", "stop_sequence", ""})
+_ENDS = frozenset({"end_turn", "stop_sequence", "tool_use", ""})
 """Why a last reply without calls ended that was whole ("": the process ended before that was noted)."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptJob:
-    """What a session's file has of a job. `begun`: a run of it began. `usage`, `cost`, `turns` are of all its runs.
+    """What a session's file has of a job. `begun`: its prompt is in there. `usage`, `cost`, `turns` are of all its runs.
 
     `reason` is how its last run ended, "" where it was cut off; `text` its last words, `whole` whether these are an answer.
     """
@@ -46,7 +46,7 @@ class KeptJob:
         """Return the job's outcome where its last run came to an end that nothing can be added to, else None."""
         if not self.begun:
             return None
-        if self.whole and self.reason in {"", str(Reason.END_TURN)}:
+        if self.whole:
             return Outcome(job, "done", self.text, str(Reason.END_TURN), self.turns, self.usage, self.cost, str(self.session))  # fmt: skip
         if not self.reason or Reason(self.reason) in GOES_ON:
             return None
@@ -98,11 +98,10 @@ class _Reading:
                 self._ours, self._ended, self._reply = False, None, None
             case "job":
                 self._ours = record.get("job") == self._job
-                self._begun = self._begun or self._ours
             case "message" if record["message"].get("role") == "assistant":
                 self._reply = {"content": record["message"]["content"], "stop_reason": ""}
             case "message":
-                self._reply = None
+                self._reply, self._begun = None, self._begun or self._ours
             case "reply_ended" if isinstance(event, dict):
                 self._run.append(event)
                 if self._reply is not None:
@@ -125,12 +124,13 @@ class _Reading:
     def end(self, path: Path) -> KeptJob:
         ours, ended, reply = self._ours, self._ended, self._reply
         self._close()
-        if not ours:
-            return KeptJob(path, False, usage=self._usage, cost=self._cost, turns=self._turns)
+        if not ours:  # another job has gone on in it
+            return KeptJob(path, self._begun, usage=self._usage, cost=self._cost, turns=self._turns)
         content = reply["content"] if reply is not None else []
         calls = any(block.get("type") == "tool_use" for block in content)
         text = str(ended.get("text") or "") if ended is not None else joined_text(content)
         answers = reply is not None and not calls and str(reply["stop_reason"] or "") in _ENDS and bool(text)
-        whole = ended.get("reason") == str(Reason.END_TURN) if ended is not None else answers
-        reason, sentence = (str(ended.get(name) or "") for name in ("reason", "sentence")) if ended else ("", "")
-        return KeptJob(path, True, reason, sentence, text, whole, self._usage, self._cost, self._turns)
+        reason = str(ended.get("reason") or "") if ended is not None else ""
+        whole = reason == str(Reason.END_TURN) or (reason in {"", str(Reason.INTERRUPTED)} and answers)
+        sentence = str(ended.get("sentence") or "") if ended is not None else ""
+        return KeptJob(path, self._begun, reason, sentence, text, whole, self._usage, self._cost, self._turns)

@@ -28,7 +28,14 @@ _GRACE = 5.0  # seconds that a child has to end after it has said what came of i
 _LINGERS = 120.0  # seconds that children have to end by themselves where they may outlive who started this process
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # prctl
 _CHUNK = 65_536
-_NEEDED = ("IPython.core.interactiveshell", "nbagent.app.cell", "nbagent.app.jobrun")
+_RUN = """
+nbagent.app.cell nbagent.app.jobrun nbagent.app.answer nbagent.app.compacting nbagent.app.completion nbagent.app.hooks
+nbagent.app.hooks_ask nbagent.app.magics nbagent.app.mcp nbagent.app.privacy nbagent.app.reports nbagent.extend.hooks_cells
+nbagent.extend.hooks_exit nbagent.headless.file nbagent.tools.team nbagent.view.tray IPython.core.interactiveshell
+IPython.core.completerlib IPython.core.magics IPython.core.oinspect anyio._backends._asyncio httpcore2 yaml
+concurrent.futures.thread encodings.idna
+"""
+"""What a run imports at the latest when it begins."""
 
 
 @dataclass(slots=True)
@@ -64,8 +71,8 @@ def main() -> None:
     os.close(nothing)
     forks = sys.argv[-1] in {"forks", "lingers"}
     began = time.monotonic()
-    _warm()
     if forks:
+        _warm()
         gc.collect()
         gc.freeze()
         assigned = Nursed(*wires, warm=round(time.monotonic() - began, 3)).serve()
@@ -76,14 +83,18 @@ def main() -> None:
 
 
 def _warm() -> None:
-    """Import what a run needs. Nothing here may start a thread: children are forked from this process."""
+    """Import what a run needs. Nothing here may start a thread: children are forked from this process.
+
+    What is not installed is left out: whoever needs it says so.
+    """
     from nbagent.core.errors import ConfigError
     from nbagent.models import warm_up
 
-    for module in _NEEDED:
-        importlib.import_module(module)
     with contextlib.suppress(ConfigError):
         warm_up()
+    for module in _RUN.split():
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
 
 
 def _perform(assigned: Assigned) -> None:

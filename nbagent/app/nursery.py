@@ -187,7 +187,7 @@ def _died(status: int) -> str:
     if status < 0:
         name = signal.Signals(-status).name if -status in signal.valid_signals() else str(-status)
         return f"The process that performed this job was killed ({name})."
-    return f"The process that performed this job ended before it was done (exit code {status})."
+    return f"The process that performed this job ended before it was done (exit code {status}); the worker's output may say why."
 
 
 @functools.cache

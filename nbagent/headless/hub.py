@@ -28,7 +28,10 @@ AWAY = 10.0
 
 
 class Listener(Protocol):
-    """Hears what workers report. Everything is called on the hub's thread and loop; see `OnLoop` for another one."""
+    """Hears what workers report. Everything is called on the hub's thread and loop, and must not raise or block there.
+
+    See `OnLoop` for a listener that lives on another loop.
+    """
 
     def event(self, job: str, event: Json) -> None:
         """Hear one event of a job's run (`core.events_json`); pieces of text come joined, about ten times a second."""
@@ -115,7 +118,8 @@ class Hub:
     """See the module's docstring. Use it as a context manager, or `start` and `close` it; all methods from any thread.
 
     `limits`: tokens and US dollars of all jobs together; `already`: what counts as spent when it begins. `host` is where it
-    listens (this machine only, unless told otherwise), `announced` the name under which workers elsewhere reach it.
+    listens (this machine only, unless told otherwise), `announced` the name under which workers elsewhere reach it. `patience`
+    is for how many seconds either side waits for a connection that was lost.
     """
 
     def __init__(
@@ -127,10 +131,11 @@ class Hub:
         already: Spending | None = None,
         host: str = "127.0.0.1",
         announced: str = "",
+        patience: float = AWAY,
     ) -> None:
         self._listener: Listener = listener or Nobody()
         self._admission = Admission(limits or Limits(), rates or Rates(), already or Spending())
-        self._host, self._announced = host, announced
+        self._host, self._announced, self._patience = host, announced, patience
         self._secret = secrets.token_hex(32)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="nbagent-hub", daemon=True)
@@ -167,7 +172,8 @@ class Hub:
 
     def link(self) -> Json:
         """Return what `perform` needs to reach this hub. It holds the secret: give it to workers only."""
-        return Address(self._announced or self._host, self._port, self._secret).to_json()
+        address = Address(self._announced or self._host, self._port, self._secret)
+        return {**address.to_json(), "patience": self._patience}
 
     def stop(self, job: str = "", why: str = "") -> None:
         """Stop a job ("" for all, also those that have not begun): its run ends as interrupted, with a valid transcript."""
@@ -264,7 +270,7 @@ class Hub:
         if worker.done:
             self._gone(worker)
         else:
-            self._loop.call_later(AWAY, self._gone, worker)
+            self._loop.call_later(self._patience, self._gone, worker)
         self._move()
 
     def _gone(self, worker: _Worker) -> None:

@@ -13,7 +13,7 @@ import secrets
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -34,10 +34,11 @@ _FLUSH = 5.0  # seconds that the last reports have to reach the hub
 
 
 class Link:
-    """One job's link. `stopped` is called once, on the link's thread, with the reason why the run has to end."""
+    """One job's link, made of what `Hub.link` gave. `stopped` is called once, on the link's thread, with the reason why the run has to end."""
 
-    def __init__(self, address: Address, job: str, stopped: Callable[[str], None]) -> None:
-        self._address, self._job, self._stopped = address, job, stopped
+    def __init__(self, link: Json, job: str, stopped: Callable[[str], None]) -> None:
+        self._address, self._job, self._stopped = Address.from_json(link), job, stopped
+        self._patience = float(link.get("patience") or PATIENCE)
         self._process = secrets.token_hex(8)
         self._numbers = itertools.count(1)
         self._loop = asyncio.new_event_loop()
@@ -111,11 +112,12 @@ class Link:
             return ""
 
     async def _asked(self, message: Json) -> Json:
-        number = f"{self._process}-{next(self._numbers)}"
+        asked = self._reply_to({**message, "id": f"{self._process}-{next(self._numbers)}"})
         try:
-            future = asyncio.run_coroutine_threadsafe(self._reply_to({**message, "id": number}), self._loop)
-        except RuntimeError:
-            raise Interrupted(GONE) from None
+            future = asyncio.run_coroutine_threadsafe(asked, self._loop)
+        except RuntimeError:  # the loop is closed: the job is done
+            asked.close()
+            raise Interrupted from None
         return await asyncio.wrap_future(future)
 
     def _soon(self, call: Callable[..., object], *given: object) -> None:
@@ -126,7 +128,7 @@ class Link:
 
     async def _reply_to(self, message: Json) -> Json:
         if self._over:
-            raise Interrupted(self._over)
+            raise Interrupted
         future: asyncio.Future[Json] = self._loop.create_future()
         self._waiting[message["id"]] = (message, future)
         self._put(message)
@@ -151,7 +153,8 @@ class Link:
         self._put({"op": "done"})
 
     def _talk(self) -> None:
-        self._loop.run_until_complete(self._live())
+        with closing(self._loop):
+            self._loop.run_until_complete(self._live())
 
     async def _live(self) -> None:
         """Connect, and again where the connection is lost, until the job is done or the hub has been away too long."""
@@ -162,7 +165,7 @@ class Link:
                     connected_at = self._loop.time()
             except (OSError, WireError):
                 pass
-            if not self._closing and self._loop.time() - connected_at > PATIENCE:
+            if not self._closing and self._loop.time() - connected_at > self._patience:
                 self._end(GONE)
                 while not self._closing:  # the run goes on to its end, and may still ask
                     self._wake.clear()
@@ -176,7 +179,7 @@ class Link:
     async def _connected(self) -> bool:
         """Talk to the hub until the connection ends; return whether there was one."""
         host, port = self._address.host, self._address.port
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(self._patience):
             reader, writer = await asyncio.open_connection(host, port, limit=LONGEST)
         try:
             wire = await greet(reader, writer, self._address.secret, gives=False)
@@ -219,8 +222,8 @@ class Link:
                 message = self._out[0]
                 try:
                     wire.send(message)
-                except WireError as error:  # too long: it can't be asked, which is a denial
-                    self._refuse(message, str(error))
+                except WireError:  # too long: it can't be asked, which is a denial
+                    self._refuse(message)
                 self._out.popleft()
             await wire.drain()
             if self._closing and not self._out and not self._waiting:
@@ -235,10 +238,10 @@ class Link:
         elif (found := self._waiting.get(str(message.get("re")))) is not None and not found[1].done():
             found[1].set_result(message)
 
-    def _refuse(self, message: Json, why: str) -> None:
+    def _refuse(self, message: Json) -> None:
         found = self._waiting.get(str(message.get("id")))
         if found is not None and not found[1].done():
-            found[1].set_exception(Interrupted(why))
+            found[1].set_exception(Interrupted())
 
     def _end(self, why: str) -> None:
         """Let no request through any more, and have the run ended."""
@@ -247,5 +250,5 @@ class Link:
         self._over = why
         for number, (_, future) in list(self._waiting.items()):
             if not number.startswith("spent ") and not future.done():
-                future.set_exception(Interrupted(why))
+                future.set_exception(Interrupted())
         self._stopped(why)
