@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _LISTS: dict[str, type] = {"tasks": Task, "members": Member, "letters": Letter, "past": Stint}
 _TEXTS = frozenset({"needs", "waiting"})
+_WORDS = {"State": get_args(State), "MemberState": get_args(MemberState), "Kind": get_args(Kind)}
+_PLAIN: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 
 
 def to_json(value: Any) -> Json:
@@ -41,45 +43,40 @@ def from_json(board: type[Board], data: object) -> Board:
 def _value(kind: type, data: object) -> Any:
     if not isinstance(data, dict):
         raise BoardError(f"the board can't be read: a {kind.__name__.lower()} is {data!r:.80}, which is no table")
-    known = {field.name: field for field in dataclasses.fields(kind) if field.name != "more"}
     given: dict[str, Any] = {}
-    for name, field in known.items():
-        if name in data:
-            given[name] = _field(kind, name, data[name])
+    left = dict(data)
+    for field in dataclasses.fields(kind):
+        if field.name == "more":
+            continue
+        if field.name in left:
+            given[field.name] = _field(kind, field.name, str(field.type), left.pop(field.name))
         elif field.default is dataclasses.MISSING:
-            raise BoardError(f"the board can't be read: a {kind.__name__.lower()} has no {name}")
-    more = {name: value for name, value in data.items() if name not in known}
-    return kind(**given, more=more or None)
+            raise BoardError(f"the board can't be read: a {kind.__name__.lower()} has no {field.name}")
+    return kind(**given, more=left or None)
 
 
-def _field(kind: type, name: str, value: object) -> Any:
-    where = f"the board can't be read: {name} of a {kind.__name__.lower()} is {value!r:.80}"
+def _field(kind: type, name: str, annotation: str, value: Any) -> Any:
     if name in _LISTS:
-        if not isinstance(value, list):
-            raise BoardError(f"{where}, which is no list")
-        return tuple(_value(_LISTS[name], one) for one in value)
-    if name in _TEXTS:
-        if not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
-            raise BoardError(f"{where}, which is no list of texts")
-        return tuple(value)
-    if name == "state":
-        words = get_args(State) if kind is Task else get_args(MemberState)
-    elif name == "kind":
-        words = get_args(Kind)
-    else:
-        words = ()
-    if words:
-        if value not in words:
-            raise BoardError(f"{where}, none of {', '.join(words)}")
+        if isinstance(value, list):
+            return tuple(_value(_LISTS[name], one) for one in value)
+    elif name in _TEXTS:
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            return tuple(value)
+    elif annotation in _WORDS:
+        if value in _WORDS[annotation]:
+            return value
+    elif type(value) is _PLAIN[annotation]:
         return value
-    wanted = _kind_of(kind, name)
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+    elif annotation == "float" and type(value) is int:
         return float(value)
-    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise BoardError(f"{where}, which is no {wanted.__name__}")
-    return value
+    raise BoardError(_wrong(kind, name, annotation, value))
 
 
-def _kind_of(kind: type, name: str) -> type:
-    text = next(str(field.type) for field in dataclasses.fields(kind) if field.name == name)
-    return {"str": str, "int": int, "float": float, "bool": bool}[text]
+def _wrong(kind: type, name: str, annotation: str, value: object) -> str:
+    if name in _LISTS or name in _TEXTS:
+        why = "which is no list" if name in _LISTS else "which is no list of texts"
+    elif annotation in _WORDS:
+        why = f"none of {', '.join(_WORDS[annotation])}"
+    else:
+        why = f"which is no {annotation}"
+    return f"the board can't be read: {name} of a {kind.__name__.lower()} is {value!r:.80}, {why}"

@@ -54,6 +54,7 @@ class Boards:
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.store, self._clock = store, clock
         self._watch = Watch()
+        self._last: tuple[Seen, Board, tuple[str, ...]] | None = None  # boards are frozen: what was read once is read
 
     @classmethod
     async def open(cls, root: Path, team: str, *, remote: str = "") -> Boards:
@@ -131,7 +132,11 @@ class Boards:
 
     async def _read(self) -> tuple[Board, Seen, tuple[str, ...]]:
         seen = await self.store.read()
-        board, writes = _board(seen.text)
+        if self._last is not None and self._last[0] == seen:
+            board, writes = self._last[1:]
+        else:
+            board, writes = _board(seen.text)
+            self._last = (seen, board, writes)
         self._watch = self._watch.look(board, self._clock())
         return board, seen, writes
 
