@@ -81,6 +81,7 @@ class Extension:
         self.tools: list[Tool] = []
         self.agents: dict[str, AgentSpec] = {}  # kinds of subagents that cells have made
         self.errands: list[str] = []  # what subagents answered the person: told with the next prompt
+        self.teams: set[asyncio.Task[Any]] = set()  # that go on: a task that nobody holds may vanish
         self.conversations: dict[str, Conversation] = {}
         self.last: Conversation | None = None
         self.file: Notebook | None = None  # of `nbagent ask --notebook`: a notebook that nobody has open

@@ -6,6 +6,7 @@ Here a team is put together and its end summed up: `teamlead` is the lead's side
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
@@ -13,26 +14,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nbagent.app.answer import Answer
 from nbagent.app.document import find_document
 from nbagent.app.options import parse
 from nbagent.app.teamlead import Lead
 from nbagent.app.teamplan import TeamFile, TeamPlan, team_file
 from nbagent.app.teamtools import Desk, both_sides
+from nbagent.config import is_wider
 from nbagent.core.board import LEAD, Board
 from nbagent.core.board_values import Member, Task
 from nbagent.core.errors import ConfigError
 from nbagent.core.messages import Json, Usage
+from nbagent.core.payloads import HookEvent
 from nbagent.core.policy import Mode
 from nbagent.core.ports import text_hash
 from nbagent.core.rules import Rule
 from nbagent.core.run import Agent
 from nbagent.core.seat import LEASE, Seat
 from nbagent.extend.boards import Boards
+from nbagent.extend.hooks_settings import Hook
 from nbagent.extend.worktrees import Worktree, Worktrees
 from nbagent.prompt import team as words
 
 if TYPE_CHECKING:
-    from nbagent.app.answer import Answer
     from nbagent.app.extension import Extension
     from nbagent.app.teamcrew import Crew
     from nbagent.core.ports import Notebook
@@ -99,11 +103,18 @@ class Team:
             plan_first=plan_first, worktrees=worktrees, uncommitted=uncommitted,
         )  # fmt: skip
         self._executor, self._host = executor, host
+        self.begun = asyncio.Event()
+        """Set where the lead goes on in the background."""
 
     @property
     def name(self) -> str:
         """The team's name: part of its branches `nbagent/NAME/…`."""
         return self.plan.team
+
+    @property
+    def in_background(self) -> bool:
+        """Whether the lead goes on in the background while the cell is done."""
+        return bool(parse(self.plan.options)[0].get("background"))
 
     async def run(self) -> TeamAnswer:
         """Work towards the goal and return what came of it.
@@ -111,7 +122,7 @@ class Team:
         Raises `ConfigError` for what must be changed first (no git repository, say), `RunFailed` where the lead's run could
         not finish.
         """
-        from nbagent.app.cell import run_agent_cell
+        from nbagent.app.cell import agent_cell
 
         extension = _current()
         if extension.host is not None:
@@ -132,7 +143,9 @@ class Team:
 
         answer: Answer | None = None
         try:
-            answer = await run_agent_cell(extension, plan.options, plan.goal, told, company=lead)
+            made = await agent_cell(extension, plan.options, plan.goal, told, company=lead)
+            self.begun.set()
+            answer = made if isinstance(made, Answer) else await made
         finally:
             await boards.change(lambda board: board.now_is(LEAD, "gone", seat.now()))
             kept = _ended(kept, lead, answer, folder)
@@ -216,12 +229,13 @@ def _granted(extension: Extension, agent: Agent, plan: TeamPlan, place: Path) ->
     those that allow only if its copy is trusted; what forbids or asks goes along in any case.
     """
     settings, rules = extension.settings(), tuple(getattr(agent.gate, "rules", ()))
+    stays = _has_hooks_that_stay(agent)
     texts: dict[str, list[str]] = {"allow": [], "ask": [], "deny": []}
     for rule in rules:
-        if rule.action == "allow" and rule.source.file:
+        if rule.action == "allow" and (rule.source.file or stays):
             continue
         texts[rule.action] += _texts(rule, extension.folder, place)
-    mode = agent.gate.mode
+    mode = Mode.DEFAULT if stays and is_wider(agent.gate.mode, Mode.DEFAULT) else agent.gate.mode
     lists = {"hide": settings.hide, "schema_only": settings.schema_only, "secrets": settings.secrets}
     return {
         "mode": str(Mode.READ_ONLY if mode is Mode.PLAN else mode),
@@ -229,6 +243,15 @@ def _granted(extension: Extension, agent: Agent, plan: TeamPlan, place: Path) ->
         "base_url": settings.base_url,
         **{name: list(dict.fromkeys(found)) for name, found in {**texts, **lists}.items() if found},
     }
+
+
+def _has_hooks_that_stay(agent: Agent) -> bool:
+    """Whether hooks before calls hold for the lead that can't go along: those of cells, and of a project's files."""
+    before = {HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST}
+    found: tuple[Hook, ...] = getattr(agent.hooks, "hooks", ())
+    return any(
+        one.event in before and (one.type == "python" or one.source.scope in {"project", "local"}) for one in found
+    )
 
 
 def _texts(rule: Rule, folder: Path, place: Path) -> list[str]:

@@ -5,6 +5,7 @@ Read `team`.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,18 @@ async def team(extension: Extension, rest: str) -> str:
         return await _state(extension)
     if not quoted and len(words) <= 2 and words[0] in _COMMANDS:
         return await _COMMANDS[words[0]](extension, words[1] if len(words) > 1 else "")
-    await _asked_for(words).run()
+    asked = _asked_for(words)
+    if not asked.in_background:
+        await asked.run()
+        return ""
+    running = asyncio.create_task(asked.run())
+    extension.teams.add(running)
+    running.add_done_callback(extension.teams.discard)
+    begun = asyncio.create_task(asked.begun.wait())
+    await asyncio.wait({running, begun}, return_when=asyncio.FIRST_COMPLETED)
+    begun.cancel()
+    if running.done():
+        await running
     return ""
 
 

@@ -51,13 +51,20 @@ class Crew:
         self._working: dict[str, asyncio.Future[Json]] = {}
         self._starts = 0
         self._closing = False
-        self.hub = Hub(OnLoop(self, asyncio.get_running_loop()), limits=limits, host=host)
+        self._limits, self._host = limits, host
+        self._hub: Hub | None = None
         self.outcomes: dict[str, Outcome] = {}
         """By teammate: how its last job ended."""
 
     def open(self) -> None:
         """Have the hub listen; raises `OSError` where it can't."""
-        self.hub.start()
+        self._hub = Hub(OnLoop(self, asyncio.get_running_loop()), limits=self._limits, host=self._host).start()
+
+    @property
+    def hub(self) -> Hub:
+        """Where all report and ask; there once the crew is open."""
+        assert self._hub is not None
+        return self._hub
 
     @property
     def there(self) -> tuple[str, ...]:
@@ -102,6 +109,8 @@ class Crew:
         if self._closing:
             return
         self._closing = True
+        if self._hub is None:
+            return
         try:
             if self._working:
                 with contextlib.suppress(BoardError):

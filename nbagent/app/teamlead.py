@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nbagent.app.forks import Making
 from nbagent.app.starts import Ground, own_point
 from nbagent.app.teamlanes import Lanes
+from nbagent.app.teammeter import LeadMeter, less
 from nbagent.app.teamtools import Desk, both_sides, conflict_words, in_order, lead_tools, with_mail
 from nbagent.core.board import Board
 from nbagent.core.board_changes import changes
@@ -34,7 +35,7 @@ from nbagent.core.events import (
     Status,
     TeamChanged,
 )
-from nbagent.core.messages import Json, Usage, text_block
+from nbagent.core.messages import Json, text_block
 from nbagent.core.policy import Gate
 from nbagent.core.ports import Answered, Approval, Approver, Notebook, Preview, Question
 from nbagent.core.questions import put
@@ -44,7 +45,9 @@ from nbagent.core.tools import Call, Tool, Toolset
 from nbagent.extend.accepting import Notebooks
 from nbagent.extend.git import GitError
 from nbagent.extend.worktrees import Worktrees
+from nbagent.headless.admission import Spending
 from nbagent.jupyter.approval import NOBODY_WORDS
+from nbagent.models.metered import MeteredModel
 from nbagent.tools import team as team_tools
 
 if TYPE_CHECKING:
@@ -88,7 +91,8 @@ class Lead:
         self.plan, self.desk, self.trees, self._note = plan, desk, trees, note
         self._make_crew, self._clock, self._began = crew, clock, clock()
         self._open: _Open | None = None
-        self._counted = (Usage(), 0.0)
+        self._meter = LeadMeter()
+        self._counted = Spending()
         self._extension: Extension | None = None
         self._notebook: Notebook | None = None
         self.crew: Crew | None = None
@@ -120,7 +124,8 @@ class Lead:
         tools = [
             one if one.name == "wait_for_team" else with_mail(one, self.desk.letters) for one in agent.tools.values()
         ]
-        agent = replace(agent, tools=Toolset(tools), should_continue=self._turned)
+        metered = MeteredModel(agent.model, self._meter)
+        agent = replace(agent, model=metered, tools=Toolset(tools), should_continue=self._turned)
         self._open = _Open(agent, show, session)
         self.crew = self._make_crew(agent, self)
         return agent
@@ -130,6 +135,7 @@ class Lead:
         assert self.crew is not None
         assert self._open is not None
         self.crew.open()
+        self._meter.open(self.crew.hub)
         watching = asyncio.create_task(self._watch())
         try:
             for name in self.plan.names:
@@ -140,6 +146,7 @@ class Lead:
                     if not isinstance(event, RunEnded):
                         yield event
                         continue
+                    await self._meter.close()
                     await self.crew.close()
                     self._picture(await self.desk.seat.boards.read(), Board())
                     async with aclosing(self._finishing(event)) as more:
@@ -149,7 +156,10 @@ class Lead:
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
+            await self._meter.close()
             await self.crew.close()
+            if isinstance(self._open.agent.model, MeteredModel):
+                await self._open.agent.model.aclose()
 
     # ── what it costs ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -161,17 +171,10 @@ class Lead:
         return run.spent_up() or None
 
     def _count(self, run: Run) -> None:
-        spent = self.crew.hub.spending if self.crew is not None else None
-        if spent is None:
-            return
-        usage, cost = self._counted
-        new = Usage(
-            spent.usage.input - usage.input, spent.usage.output - usage.output,
-            spent.usage.cache_write - usage.cache_write, spent.usage.cache_read - usage.cache_read,
-            spent.usage.searches - usage.searches, spent.usage.fetches - usage.fetches,
-        )  # fmt: skip
-        run.count(new, None if spent.cost is None else spent.cost - cost)
-        self._counted = (spent.usage, cost if spent.cost is None else spent.cost)
+        others = self._meter.others()
+        new = less(others, self._counted)
+        run.count(new.usage, new.cost)
+        self._counted = others
 
     def _with_all_costs(self, event: RunEnded) -> RunEnded:
         run = self._open.run if self._open is not None else None
