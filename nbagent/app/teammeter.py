@@ -11,7 +11,6 @@ from nbagent.core.messages import Usage
 from nbagent.headless.admission import Spending
 from nbagent.headless.hub import Hub
 from nbagent.headless.link import Link
-from nbagent.headless.wire import Address
 from nbagent.models.metered import Estimate
 
 
@@ -26,7 +25,7 @@ class LeadMeter:
     def open(self, hub: Hub) -> None:
         """Take part in `hub`, which listens already."""
         self._hub = hub
-        self._link = Link(Address.from_json(hub.link()), "lead", lambda _: None)
+        self._link = Link(hub.link(), "lead", lambda _: None)
         self._link.start()
 
     async def close(self) -> None:
