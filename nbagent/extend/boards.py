@@ -79,7 +79,8 @@ class Boards:
     async def change(self, step: Step) -> Board:
         """Put `step(board)` in the place of the board, and return it; what `step` raises is raised, and changes nothing.
 
-        `step` may be called several times, each time with the board as it is then. Raises `StoreError`.
+        `step` may be called several times, each time with the board as it is then. One that is cancelled may have happened.
+        Raises `StoreError`.
         """
         end, tries, ours = self._clock() + LONGEST, 0, ""
         while True:

@@ -29,6 +29,8 @@ DEFAULTS: Mapping[str, object] = {
     "edit_file.replace_all": False, "run_all.kept": False, "glob.folder": ".", "grep.folder": ".",
     "remember.replaces": "", "remember.about": "", "remember.kind": "project",
     "task.model": "", "task.thoroughness": "medium", "task.agent": "general-purpose",
+    "task_create.description": "", "task_create.owner": "", "task_create.wants_plan": False, "task_update.result": "",
+    "ask_plan.text": "", "answer_plan.text": "", "shutdown_request.reason": "", "answer_shutdown.reason": "",
 }  # fmt: skip
 """Arguments that say nothing where they are what they are without being given; tests compare them with the tools."""
 

@@ -256,6 +256,18 @@ async def test_a_remote_needs_a_repository_and_one_that_is_away_is_said(tmp_path
         await boards.read()
 
 
+def made_in(folder: Path) -> list[Path]:
+    return list(folder.rglob("ran"))
+
+
+@pytest.mark.parametrize("remote", ["ext::touch ran", "--upload-pack=touch ran", "-x"])
+async def test_a_remote_that_is_a_program_is_not_run(tmp_path: Path, remote: str):
+    boards = await Boards.open(await repository(tmp_path), "demo", remote=remote)
+    with pytest.raises(StoreError, match="can't be reached"):
+        await boards.change(lambda old: old.create("a"))
+    assert not made_in(tmp_path)
+
+
 async def test_a_board_in_a_remote_adds_nothing_to_the_clones(tmp_path: Path):
     server = tmp_path / "server"
     server.mkdir()

@@ -10,7 +10,8 @@ import pytest
 from nbagent.core import events as ev
 from nbagent.core.events import Reason, State, Status
 from nbagent.core.messages import Usage, text_block
-from nbagent.tools import remember, variables, workspace
+from nbagent.core.seat import Seat
+from nbagent.tools import remember, team, variables, workspace
 from nbagent.view.asking import rule_face, rule_html
 from nbagent.view.fold import fold_all
 from nbagent.view.html import header, item_html
@@ -28,6 +29,7 @@ from nbagent.view.words import (
     in_one,
     running_name,
 )
+from tests.core.team_rig import MemoryBoards
 from tests.view.events_fixture import card_html
 
 AT = {"state": State.ACT, "turn": 1, "at": 1.0}
@@ -80,13 +82,17 @@ def test_ids_and_defaults_are_not_for_people(tmp_path):
     }
     assert given({"replace_all": False}, name="other", title="other") == {"replace_all": "false"}
     assert in_one("mcp__x__y", "mcp__x__y z") == "mcp__x__y z", "a name that is not ours stays as it is"
-    tools = [*workspace.tools(tmp_path), *variables.tools(None), *remember.tools(None)]
+    seat = Seat(MemoryBoards(), "lead")
+    of_teams = [*team.lead_tools(seat), *team.teammate_tools(seat)]
+    tools = [*workspace.tools(tmp_path), *variables.tools(None), *remember.tools(None), *of_teams]
     known = {
         f"{t.name}.{name}": p.default for t in tools for name, p in inspect.signature(t.function).parameters.items()
     }
     ours = {key: value for key, value in DEFAULTS.items() if key.split(".")[0] in {t.name for t in tools}}
     assert ours == {key: known[key] for key in ours}
-    assert {"edit_file.replace_all", "remember.replaces", "remember.about", "remember.kind"} <= set(ours)
+    assert {"edit_file.replace_all", "answer_plan.text", "remember.replaces", "remember.about", "remember.kind"} <= set(
+        ours
+    )
 
 
 def test_a_rules_button_says_what_is_allowed():
