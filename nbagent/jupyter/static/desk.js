@@ -41,7 +41,7 @@ const STYLE = `
 .jp-Cell.nbagent-mine.jp-MarkdownCell > .jp-Cell-inputWrapper::after { background: none; }
 .jp-Cell.nbagent-stale > .jp-Cell-outputWrapper { opacity: .7; }
 .jp-Cell.nbagent-stale.nbagent-mine > .jp-Cell-inputWrapper::after { content: "agent · not run since"; }
-.nbagent-trayhost { position: absolute; z-index: 10; left: 0; right: 0; bottom: 0; }
+.nbagent-trayhost { position: absolute; z-index: 10; left: 0; right: 0; bottom: 0; display: flex; flex-direction: column; max-height: 60%; }
 .jp-NotebookPanel[data-nbagent-tray] .jp-WindowedPanel-outer { height: calc(100% - var(--nbagent-tray, 0px)); }
 .jp-NotebookPanel[data-nbagent-tray] .nbagent-sign { display: none; }
 `;

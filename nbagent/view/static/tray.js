@@ -15,6 +15,7 @@ import { documentOf, drawnCell, goTo, isInSight } from "./places.js";
 
 const LOOK_EVERY = 1000; // ms
 const LOOK_AGAIN = 150; // ms after a scroll
+const BUSY_AFTER = 700; // ms without an answer of the kernel
 const SETTLES = 900; // ms in which a card of the run in the foreground is brought into sight by itself
 const MAC = /mac/i.test(navigator.platform);
 const KEYS = MAC ? "⌃⌥A" : "Alt+A";
@@ -74,6 +75,7 @@ function render({ model, el }) {
   /** @type {Map<string, number>} */
   let zeros = new Map(); // when each began to wait, by the page's own clock
   let open = false;
+  let openedAt = 0;
   let outOfSight = 0; // since when something waits unseen, 0: nothing does
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
@@ -108,8 +110,10 @@ function render({ model, el }) {
     if (first) {
       parts.count.textContent = waitWords(list);
       parts.oldest.textContent = `${list.length > 1 ? "oldest " : ""}${ageWords(age(first.key))}`;
-      parts.what.textContent = `${first.who ? `${first.who}: ` : ""}${first.what}`;
-      parts.what.hidden = open; // the list says it
+      const busy = open && !root.querySelector(".nbagent-card") && performance.now() - openedAt > BUSY_AFTER;
+      parts.what.classList.toggle("nbagent-traybusy", busy);
+      parts.what.textContent = busy ? "The kernel is busy: the list comes when it can answer." : `${first.who}: ${first.what}`;
+      parts.what.hidden = open && !busy; // the list says it
       parts.go.hidden = open || !drawnCell(page, root.closest(".jp-NotebookPanel") ?? document, first.cell).known;
     }
     parts.keys.textContent = open ? "Esc closes" : `${KEYS} opens`;
@@ -126,7 +130,9 @@ function render({ model, el }) {
     if (none && had) giveBack();
   };
   const giveBack = () => {
-    if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+    const cell = root?.closest(".jp-NotebookPanel")?.querySelector(".jp-Cell.jp-mod-active");
+    const target = before?.isConnected ? before : cell;
+    if (target instanceof HTMLElement) target.focus({ preventScroll: true });
     before = null;
   };
   const tick = () => {
@@ -152,6 +158,7 @@ function render({ model, el }) {
   /** @param {boolean} wanted */
   const turn = (wanted) => {
     open = wanted && entries().length > 0;
+    openedAt = performance.now();
     if (open) model.send({ op: "open" });
     tick();
   };
@@ -182,6 +189,8 @@ function render({ model, el }) {
     const panel = root?.closest(".jp-NotebookPanel");
     if (!root || root.hidden || !event.isTrusted || !isShortcut(event)) return;
     if (panel instanceof HTMLElement && panel.offsetParent === null) return; // a notebook in another tab of the page
+    const other = document.activeElement?.closest(".jp-NotebookPanel");
+    if (other && other !== panel && other.querySelector(".nbagent-tray:not([hidden])")) return; // the person is in that one
     event.preventDefault();
     event.stopImmediatePropagation();
     if (open && root.contains(document.activeElement)) return collapse();
@@ -205,7 +214,7 @@ function render({ model, el }) {
     root.setAttribute("aria-label", "Approvals and questions that wait");
     root.addEventListener("click", onClick, { signal });
     controls(root, parts.toggle, model, { stop() {}, spare() {} }, click, stopped);
-    root.addEventListener("keydown", onKey, { signal });
+    root.addEventListener("keydown", onKey, { capture: true, signal }); // after those of the cards; a text box keeps its keys
     document.addEventListener("keydown", onShortcut, { capture: true, signal });
     document.addEventListener("scroll", later, { capture: true, passive: true, signal });
     changed();
