@@ -95,15 +95,13 @@ async def _in_its_place(
         extension.underway.changed()
         place.notebook = place.notebook or extension.file
         stays_in_its_cell(live, place)
+        if place.patient:
+            show_desk(extension)  # before the run: the tray hangs in it
         try:
             begun = await prepared(extension, request, place, live)
             if isinstance(begun, Ready) and live.background:
-                handle = await beside(extension, begun, closing, number)
-                show_desk(extension)
-                return handle, False
+                return await beside(extension, begun, closing, number), False
             outcome = await go(begun) if isinstance(begun, Ready) else begun
-            if place.patient:
-                show_desk(extension)
         finally:
             if live.task is None:
                 await place.finish(number)

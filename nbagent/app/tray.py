@@ -45,22 +45,15 @@ class KernelTray:
         self.look()
 
     def look(self) -> None:
-        """Show what waits now."""
+        """Show what waits now, once there is a desk: where no page has the notebook's document, there is none."""
         waiting = [one for run in self._extension.underway.runs.values() for one in _waiting(run)]
-        if self.tray is None and waiting:
-            self.tray = self._hung()
+        if self.tray is None and waiting and (desk := self._extension.desk) is not None:
+            from nbagent.view.tray import Tray
+
+            self.tray = Tray()
+            desk.hang(self.tray.widget.model_id)
         if self.tray is not None:
             self.tray.show(waiting)
-
-    def _hung(self) -> Tray:
-        from nbagent.app.undo_commands import show_desk
-        from nbagent.view.tray import Tray
-
-        show_desk(self._extension)
-        tray = Tray()
-        if self._extension.desk is not None:
-            self._extension.desk.hang(tray.widget.model_id)
-        return tray
 
 
 def _waiting(run: LiveRun) -> list[Waiting]:

@@ -27,7 +27,9 @@ from nbagent.core.ports import Approval, Preview, Question
 from nbagent.core.run import Stop
 from nbagent.jupyter.approval import PersonApprover
 from nbagent.view.widget import AgentView
+from nbagent.app.undo_commands import show_desk
 kernel, said, tasks = current(get_ipython()), {}, []
+show_desk(kernel)
 AT = dict(state=ev.State.ACT, turn=1, at=1.0)
 async def work(name, view, person, code):
     if code is None:
