@@ -1,4 +1,4 @@
-"""The command line: `nbagent run` a notebook without a browser, `nbagent ask` in a folder, `nbagent mcp-serve`, `nbagent doctor`.
+"""The command line: `nbagent run` a notebook without a browser, `nbagent ask` in a folder, `nbagent map` over many inputs, `nbagent mcp-serve`, `nbagent doctor`.
 
 Exit codes: 0 done; 1 the run could not finish; 2 wrong use (typer's own).
 """
@@ -161,6 +161,44 @@ def _ask(prompt: str, notebook: FileNotebook | None = None) -> int:
     except (KeyboardInterrupt, asyncio.CancelledError):  # before the run began, or after it ended
         return 130
     return 0 if answer.stop_reason == Reason.END_TURN else 1
+
+
+@app.command("map")
+def map_(
+    prompt: Annotated[str, typer.Argument(help="The task; {item} stands for the input.")],
+    inputs: Annotated[
+        list[str], typer.Argument(help="Files, folders, notebooks; or - for a text a line of the input.")
+    ],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A table: .csv, .json or .jsonl.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", "-w", min=1, help="Runs side by side.")] = None,
+    tools: Annotated[str, typer.Option("--tools", help="Only these tools: a,b; * may stand in a name.")] = "",
+    model: Model = "",
+    mode: ModeOption = None,
+    allow: Allow = None,
+    max_turns: Turns = None,
+    budget: Annotated[float | None, typer.Option("--budget", min=0.0001, help="US dollars of all together.")] = None,
+    timeout: Timeout = None,
+    resume: Annotated[Path | None, typer.Option("--resume", help="Where all is kept, to go on there.")] = None,
+    again: Annotated[str, typer.Option("--again", help="all, failed or changed: run these anew.")] = "",
+    in_place: Annotated[bool, typer.Option("--in-place", help="Work on notebooks themselves, not on copies.")] = False,
+) -> None:
+    """Run the agent once for each input, side by side. Nobody is asked: the mode and the rules decide."""
+    from nbagent.app.map_command import mapped
+
+    options: dict[str, Any] = {
+        "tools": tools or None, "model": model, "mode": "" if mode is None else str(mode), "allow": allow or (),
+        "workers": workers, "max_turns": max_turns, "budget": budget, "timeout": timeout, "resume": resume,
+        "again": True if again == "all" else again or False, "in_place": in_place,
+    }  # fmt: skip
+    try:
+        table, stopped = mapped(prompt, inputs, output, **options)
+    except ConfigError as error:
+        _fail(str(error))
+    Console().print(f"Wrote {output}" if output is not None else str(table), markup=False, highlight=False)
+    if stopped:
+        raise typer.Exit(130)
+    if len(table.failed):
+        raise typer.Exit(1)
 
 
 @app.command("mcp-serve")
