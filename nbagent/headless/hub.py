@@ -176,7 +176,7 @@ class Hub:
         return {**address.to_json(), "patience": self._patience}
 
     def stop(self, job: str = "", why: str = "") -> None:
-        """Stop a job ("" for all, also those that have not begun): its run ends as interrupted, with a valid transcript."""
+        """Stop a job ("" for all), also if it begins later: its run ends as interrupted, with a valid transcript."""
         self._loop.call_soon_threadsafe(self._stop, job, why)
 
     @property

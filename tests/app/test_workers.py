@@ -176,6 +176,18 @@ def test_what_is_wrong_with_a_job_is_a_sentence(tmp_path: Path, threads: ThreadP
         assert (found.status, words in found.problem, found.requests) == ("failed", True, 0), found
 
 
+def test_jobs_wait_for_the_model_side_by_side_in_processes_of_one_warm_one_without_threads(
+    tmp_path: Path, threads: ThreadPoolExecutor
+) -> None:
+    with MessagesServer() as server, Hub() as hub:
+        sent = [threads.submit(perform, served(n, tmp_path, server), hub.link()) for n in range(4)]
+        server.wait_for_requests(4, timeout=60)  # all of them: no reply has come yet
+        assert len(psutil.Process(nursery().pid).children()) == 4
+        assert nursery().warm()["threads"] == 1
+        server.push(*(say(f"Answer {n}") for n in range(4)))
+        assert sorted(outcome(one).answer for one in sent) == [f"Answer {n}" for n in range(4)]
+
+
 # ── nothing is paid twice ────────────────────────────────────────────────────────────────────────────────────────────
 
 DIES_ONCE = "from tests.app.worker_scripts import dies_once\ndies_once()\nprint('ran')"
