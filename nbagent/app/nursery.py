@@ -105,7 +105,7 @@ class _Process:
 
     def __init__(self, how: str) -> None:
         command = [sys.executable, "-c", _BOOT, json.dumps(sys.path), how]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)  # noqa: S603
         self._write = threading.Lock()
         self._waiting: dict[int, queue.SimpleQueue[Json]] = {}
         self._is_ready: queue.SimpleQueue[Json] = queue.SimpleQueue()

@@ -113,9 +113,7 @@ class Crew:
             return
         try:
             if self._working:
-                with contextlib.suppress(BoardError):
-                    await self._seat.post("*", "The team ends.", kind="shutdown_request")
-                board = await self._seat.boards.read()
+                board = await self._seat.boards.change(self._asked_to_go)
                 for job, name in self._names.items():
                     if board.held(name):
                         self.hub.stop(job, "The lead has ended.")
@@ -126,6 +124,14 @@ class Crew:
             self.hub.close()
             if self._own is not None:
                 self._own.shutdown(wait=False, cancel_futures=True)
+
+    def _asked_to_go(self, board: Board) -> Board:
+        """Return the board with a request to go for those who have none yet."""
+        asked = {name for one in board.letters if one.kind == "shutdown_request" for name in one.waiting}
+        for one in board.members:
+            if one.state != "gone" and one.name in self._working and one.name not in asked:
+                board = board.post(LEAD, one.name, "The team ends.", self._seat.now(), kind="shutdown_request")
+        return board
 
     async def _gone(self) -> None:
         if self._working:
