@@ -247,10 +247,11 @@ class Hub:
         worker = _Worker(job, process, wire)
         if before is not None and before.process != process:  # the job was begun anew elsewhere: that one counts
             before.say({"op": "stop", "why": "The job was begun anew by another worker."})
-        elif before is not None:
-            worker.tickets |= before.tickets
-        if before is not None:
+            for ticket in before.tickets:
+                self._admission.leave(ticket)
             before.replaced = True
+        elif before is not None:  # the old connection may end after the new one has begun, and must take nothing along
+            worker.tickets, before.goes_on = before.tickets, True
         self._workers[job] = worker
         for of in (job, ""):
             if of in self._stopped:
@@ -263,23 +264,25 @@ class Hub:
         """Take it that a connection has ended: what waits is let go at once, what is under way after a while."""
         for task in worker.asking.values():
             task.cancel()
+        if worker.goes_on:
+            return
         for ticket in worker.tickets:
             self._admission.leave(ticket)
-        if worker.replaced:
-            return
-        if worker.done:
+        if worker.replaced or worker.done:
             self._gone(worker)
         else:
             self._loop.call_later(self._patience, self._gone, worker)
         self._move()
 
     def _gone(self, worker: _Worker) -> None:
-        if self._workers.get(worker.job) is not worker:
+        """Take it that a process has ended; where another one does its job now, what it had under way is over all the same."""
+        if worker.goes_on:
             return
-        del self._workers[worker.job]
         for ticket in worker.tickets:
             self._admission.lost(ticket)
-        self._listener.left(worker.job)
+        if self._workers.get(worker.job) is worker:
+            del self._workers[worker.job]
+            self._listener.left(worker.job)
         self._move()
 
     def _stop(self, job: str, why: str) -> None:
@@ -353,14 +356,13 @@ class Hub:
 
 
 class _Worker:
-    """One connected worker."""
+    """One connected worker. `replaced`: another process does its job now; `goes_on`: the same one, over a newer connection."""
 
     def __init__(self, job: str, process: str, wire: Wire) -> None:
         self.job, self.process, self._wire = job, process, wire
         self.tickets: set[str] = set()
         self.asking: dict[str, asyncio.Task[None]] = {}
-        self.done = False
-        self.replaced = False
+        self.done = self.replaced = self.goes_on = False
 
     def say(self, message: Json) -> None:
         """Tell the worker; what can't reach it any more is dropped."""

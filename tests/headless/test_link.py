@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Self
 
 import pytest
 
@@ -17,7 +18,7 @@ from nbagent.core.messages import Json, Usage
 from nbagent.core.ports import Answered, Approval, Preview, Question, Request
 from nbagent.headless.hub import Hub, Nobody, OnLoop
 from nbagent.headless.link import Link
-from nbagent.headless.wire import LONGEST, WireError, greet
+from nbagent.headless.wire import LONGEST, Wire, WireError, greet
 from nbagent.models.metered import Estimate, MeteredModel
 from nbagent.models.scripted import ScriptedModel, Turn
 from tests.support.turns import until, wait_until
@@ -145,6 +146,73 @@ async def test_a_lost_connection_is_made_again_and_nothing_counts_twice() -> Non
         link.close()
         await carrier.stop()
         assert person.here.count("came j") >= 2
+
+
+ASKED: Json = {"op": "admit", "input": 10, "output": 10, "usd": None}
+
+
+class Raw:
+    """Connections to a hub as workers have them, spoken by hand; all are closed in the end."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._writers: dict[Wire, asyncio.StreamWriter] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for wire in list(self._writers):
+            await self.end(wire)
+
+    async def begin(self, job: str, process: str) -> Wire:
+        address = self._hub.link()
+        reader, writer = await asyncio.open_connection(address["host"], address["port"])
+        wire = await greet(reader, writer, address["secret"], gives=False)
+        self._writers[wire] = writer
+        wire.send({"op": "hello", "job": job, "process": process})
+        return wire
+
+    async def end(self, wire: Wire) -> None:
+        writer = self._writers.pop(wire)
+        writer.close()
+        await writer.wait_closed()
+
+    async def heard(self) -> None:
+        """Wait until the hub has heard all that was said before."""
+        for number in range(3):
+            wire = await self.begin(f"look {number}", "p")
+            wire.send({"op": "question", "id": "1", "question": {}})
+            await wire.receive()
+
+
+async def test_an_old_connection_that_ends_late_takes_no_place_in_the_line_along() -> None:
+    with Hub(limits=Limits(tokens=30)) as hub:
+        async with Raw(hub) as raw, asyncio.timeout(10):
+            other, old, new = await raw.begin("o", "p"), await raw.begin("j", "q"), await raw.begin("j", "q")
+            other.send({**ASKED, "id": "o-1"})
+            assert await other.receive() == {"re": "o-1", "go": True}
+            old.send({**ASKED, "id": "q-1"})
+            await raw.heard()
+            new.send({**ASKED, "id": "q-1"})
+            await raw.heard()
+            await raw.end(old)
+            await raw.heard()
+            other.send({"op": "spent", "id": "o-1", "usage": {"input": 1, "output": 1}, "cost": None})
+            assert await new.receive() == {"re": "q-1", "go": True}
+
+
+async def test_what_a_dead_worker_had_under_way_holds_nobody_up_once_its_job_is_begun_anew() -> None:
+    with Hub(limits=Limits(tokens=30), patience=0.2) as hub:
+        async with Raw(hub) as raw, asyncio.timeout(10):
+            dead = await raw.begin("j", "dead")
+            dead.send({**ASKED, "id": "dead-1"})
+            assert await dead.receive() == {"re": "dead-1", "go": True}
+            await raw.end(dead)
+            again = await raw.begin("j", "again")
+            again.send({**ASKED, "id": "again-1"})
+            assert await again.receive() == {"re": "again-1", "go": True}
+        assert hub.spending.usage.total == 10  # its prompt was read
 
 
 async def test_a_hub_that_is_gone_ends_the_job_and_lets_no_request_through() -> None:
