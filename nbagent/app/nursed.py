@@ -72,6 +72,7 @@ def main() -> None:
     forks = sys.argv[-1] in {"forks", "lingers"}
     began = time.monotonic()
     if forks:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # kernels interrupt what they have started; a stop comes by the links
         _warm()
         gc.collect()
         gc.freeze()
@@ -199,6 +200,7 @@ class Nursed:
     def _child(self, request: Json, write: int, life: int, others: tuple[int, ...]) -> Assigned:
         """Become a child: a group of its own, nothing of the nursery's or of another child's open, and mortal."""
         os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self._prctl(_DEATH_SIGNAL, signal.SIGKILL)
         self._selector.close()
         for one in (self._control, self._answers, *others):
