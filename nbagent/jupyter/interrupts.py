@@ -143,12 +143,11 @@ class Gate:
         ours = self._expected > 0
         if ours:
             self._expected -= 1
-        if OWNER.get() is not self:
+        if OWNER.get() is not self or (self.task is not None and _current_task() is None):
             # The loop is idle or runs somebody else's code: awaiting code is stopped through its task instead,
             # by `old` (ipykernel's cancels the cell) or, at the time limit, by who awaits it.
-            if not ours and callable(self._old):
-                self._passed_on = True
-                self._old(signum, frame)
+            if not ours and callable(self._old) and not self._old(signum, frame):
+                self._passed_on = True  # unless it was for somebody else, who says so: then this code goes on
             return
         if ours and not self._armed and _current_task() is self.task:
             return  # it had just ended

@@ -31,10 +31,8 @@ from nbagent.jupyter.interrupts import Gate
 from nbagent.jupyter.pump import delivering, own_parent
 from nbagent.jupyter.waitline import WaitLine
 
-YOUR_CELL = "your cell"
-"""What people read of a cell that waits: its number is known only when it begins."""
-A_REQUEST = "a request of the page"
-"""What they read of code that a front end runs for itself (a list of variables): it has no number."""
+YOUR_CELL = "your cell"  # what people read of one that waits: its number is known only when it begins
+A_REQUEST = "a request of the page"  # and of code that a front end runs for itself: it has no number
 
 
 class Freed(Exception):
@@ -95,6 +93,7 @@ class MainThread:
         self._holder: _Ticket | None = None
         self._guest: _Ticket | None = None  # who runs in the holder's turn, lent to it
         self._before_code: list[_Ticket] = []  # cells that were asked for and have not begun
+        self._early = False  # an interrupt came before the request that is taken up now was in line
         self._turn: ContextVar[_Ticket | None] = ContextVar("nbagent_turn", default=None)
         self._before: Any = None
         self._wrapper: Any = None
@@ -173,6 +172,7 @@ class MainThread:
 
         self._wrapper = do_execute
         self._kernel.do_execute = do_execute
+        self._kernel.pre_handler_hook = self._hook
 
     def remove(self) -> None:
         """Take the wrapper off; where somebody wrapped it again, it stays and changes nothing any more."""
@@ -181,6 +181,8 @@ class MainThread:
                 del self._kernel.do_execute
             else:
                 self._kernel.do_execute = self._before
+            if self._kernel.__dict__.get("pre_handler_hook") == self._hook:
+                del self._kernel.pre_handler_hook
         self._wrapper = self._before = None
 
     # ── the queue ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -290,12 +292,13 @@ class MainThread:
             given = {**given, "store_history": False}
         gate = self._gate()
         idle = self._idle(gate)
+        signal.signal(signal.SIGINT, self._taken())
         if gate is not None:  # IPython takes SIGINT for the command, right when that begins
             asyncio.get_running_loop().call_soon(self._retake)
         try:
             return await original(*args, **given)
         finally:
-            self._leave(signal.getsignal(signal.SIGINT), idle)
+            self._leave(self._free, idle)
 
     def _text(self) -> str:
         running = self._guest or self._holder
@@ -313,11 +316,12 @@ class MainThread:
 
     @contextmanager
     def _hearing(self, ticket: _Ticket) -> Generator[Callable[[], None]]:
-        """Around one cell: an interrupt frees it as long as it waits, and does nothing any more when it has ended.
+        """Around one cell: an interrupt frees it while it waits, and does nothing when it has ended; then its turn is over.
 
-        Yields what is called when its code begins, which raises `Freed`. At the end its turn is over.
+        Yields what is called when its code begins, which raises `Freed`.
         """
-        taken, idle = signal.getsignal(signal.SIGINT), self._idle(gate := self._gate())
+        taken, idle = self._taken(), self._idle(gate := self._gate())
+        ticket.freed, self._early = self._early, False
         self._before_code.append(ticket)
         if gate is None:
             signal.signal(signal.SIGINT, self._free)
@@ -341,6 +345,19 @@ class MainThread:
             if self._has(ticket):
                 self._end(ticket)
 
+    def _hook(self) -> None:
+        """In place of ipykernel's: an interrupt that comes before a request to run code is in line is kept until it is."""
+        parent = self._kernel.get_parent("shell") or {}
+        runs_code = (parent.get("header") or {}).get("msg_type") == "execute_request"
+        self._early = self._early and not runs_code
+        handler = self._free if runs_code else signal.default_int_handler
+        self._kernel.saved_sigint_handler = signal.signal(signal.SIGINT, handler)
+
+    def _taken(self) -> Any:
+        """Return who has SIGINT while a cell runs."""
+        now = signal.getsignal(signal.SIGINT)
+        return signal.default_int_handler if now == self._free else now
+
     def _idle(self, gate: Gate | None) -> Any:
         """Return who has SIGINT while nothing runs."""
         return self._kernel.saved_sigint_handler if gate is None else gate.old
@@ -358,10 +375,12 @@ class MainThread:
             self._kernel.saved_sigint_handler = idle
             signal.signal(signal.SIGINT, taken)
 
-    def _free(self, _signum: int, _frame: FrameType | None) -> None:
+    def _free(self, _signum: int, _frame: FrameType | None) -> bool:
+        self._early = not self._before_code
         for ticket in self._before_code:  # the loop may sleep, and hears only this way
             ticket.freed = True
             ticket.go.get_loop().call_soon_threadsafe(ticket.free)
+        return True
 
 
 @dataclass(frozen=True, slots=True)
