@@ -1,6 +1,6 @@
 """The random test with real cells: `%%agent --background`, a page, and a person who runs, answers, stops and interrupts.
 
-CROWD_STEPS and CROWD_SEED as in test_crowd.py.
+By hand: CROWD_STEPS=100 CROWD_SEED=2 pytest -s tests/benchmarks/crowd_of_runs.py (see tests/places/test_crowd.py).
 """
 
 from __future__ import annotations
