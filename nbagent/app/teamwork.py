@@ -16,6 +16,7 @@ from nbagent.app.answer import RunFailed
 from nbagent.app.cell import run_agent_cell
 from nbagent.app.jobs import Job, Outcome
 from nbagent.app.teammate import NOT_DONE, Done, Teammate
+from nbagent.app.teampulse import Pulse
 from nbagent.app.teamtools import with_mail
 from nbagent.core.board import LEAD
 from nbagent.core.errors import NbagentError
@@ -56,7 +57,8 @@ async def work(extension: Extension, job: Job) -> Outcome:
     cell = CellWork(extension, str(about.get("line", "")), trees, mine)
     teammate = Teammate(seat, cell, team, intro, mine.branch if mine is not None else "", alone=trees is None)
     cell.company = TeammateCompany(seat, teammate.letters, cell.keep)
-    why = await teammate.live()
+    with Pulse(lambda: Boards.open(root, team), seat):
+        why = await teammate.live()
     last = extension.last
     ended = cell.company.ended
     session = str(last.store.path) if last is not None else ""
