@@ -75,7 +75,7 @@ def _at_rest() -> Extension:
     from nbagent.core.errors import ConfigError
 
     extension = current(get_ipython())
-    if extension.stop is not None:
+    if extension.agents_code:
         raise ConfigError(
             "Tools, servers and kinds of subagents can't be made while an agent runs. Run that cell yourself, afterwards."
         )

@@ -41,6 +41,7 @@ from nbagent.tools.results import clip
 from nbagent.view.text import one_line
 
 if TYPE_CHECKING:
+    from nbagent.app.besides import Besides
     from nbagent.app.extension import Extension
     from nbagent.app.place import Place
 
@@ -68,6 +69,7 @@ class Errand:
             prompt=words,
             agent=self.agent,
             thoroughness=self.thoroughness,
+            run_in_background=False,
         )
 
         def answer(transcript: object) -> str:
@@ -104,18 +106,36 @@ class Subagents:
         self._conversation: Conversation | None = None
         self._fresh: Callable[[], Iterable[Tool]] = list
         self._gate = Policy(settings.mode)
-        making = task.Making(self.specs, self._tools, self._model, self._session, self._told, self._hooks)
+        making = task.Making(self.specs, self._tools, self._model, self._session, self._told, self._beside, self._hooks)
         self._tasks = task.Tasks(making, self._parent, depth=settings.agent_depth)
         self.planning = plan.Planning(lambda: self, lambda: place.approver.present, self._leave)
         self.web: tuple[Json, ...] = ()  # tools of the model's server that the run offers
-        self.tools: list[Tool] = [task.task_tool(self._tasks), *plan.tools(self.planning)]
+        self.besides: Besides | None = None
+        self.tools: list[Tool] = [
+            task.task_tool(self._tasks), task.output_tool(self._look), *plan.tools(self.planning),
+        ]  # fmt: skip
 
     def join(
         self, agent: Agent, gate: Policy, conversation: Conversation, fresh: Callable[[], Iterable[Tool]]
     ) -> Agent:
         """Return `agent` with subagents. `gate` is the run's own; `fresh` makes its tools anew, for one subagent."""
         self._agent, self._gate, self._conversation, self._fresh = agent, gate, conversation, fresh
-        return replace(agent, spawn=spawn)
+        return replace(agent, spawn=spawn, start=self.besides.start if self.besides is not None else None)
+
+    @property
+    def gate(self) -> Policy:
+        """The run's own gate."""
+        return self._gate
+
+    async def _look(self, agent_id: str, wait: float) -> str:
+        if self.besides is None:
+            raise ToolError("this run has no agents in the background")
+        return await self.besides.look(agent_id, wait)
+
+    def _beside(self, spec: AgentSpec, agent_id: str, title: str) -> Iterable[Tool]:
+        if self.besides is None:
+            raise ToolError("no subagent can go on in the background here: leave run_in_background out")
+        return self._with_notes(spec, self.besides.tools(spec, agent_id, title))
 
     def news(self, conversation: Conversation) -> list[str]:
         """Return what to tell the model before its session goes on: kinds that are new to it, plan mode, errands."""
@@ -199,11 +219,14 @@ class Subagents:
         return parent
 
     def _tools(self, spec: AgentSpec) -> Iterable[Tool]:
+        return self._with_notes(spec, self._fresh())
+
+    def _with_notes(self, spec: AgentSpec, tools: Iterable[Tool]) -> Iterable[Tool]:
         notes = _notes(self._extension, spec)
         if notes is None:
-            return self._fresh()
+            return tools
         own = remember.tools(notes)  # in the place of those for the notes of the conversation
-        return [*(tool for tool in self._fresh() if tool.name not in {one.name for one in own}), *own]
+        return [*(tool for tool in tools if tool.name not in {one.name for one in own}), *own]
 
     def _session(self, agent_id: str, spec: AgentSpec, tools: tuple[Json, ...], about: Json) -> tuple[Session, str]:
         assert self._conversation is not None
@@ -335,7 +358,6 @@ def _unused(spec: AgentSpec) -> list[str]:
     """Return which fields of a kind have no effect here, under Claude Code's names."""
     fields = {
         "mcpServers with a configuration": any(config is not None for config in spec.mcp_servers.values()),
-        "background": spec.background,
         "effort": bool(spec.effort),
         "isolation (it can't be called)": bool(spec.isolation),
         "initialPrompt": bool(spec.initial_prompt),

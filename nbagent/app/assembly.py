@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from nbagent.app import todos
 from nbagent.app.agents import Errand, Subagents
+from nbagent.app.besides import Besides
 from nbagent.app.checkpointing import Checkpointing
 from nbagent.app.compacting import compaction_of
 from nbagent.app.company import Company
@@ -67,8 +68,13 @@ class Assembly:
     ground: Ground
     live: LiveRun
     inbox: Inbox
+    besides: Besides = field(init=False)
     company: Sequence[str] = ()
     """Names of the tools of the run's company, which its subagents don't get."""
+
+    def __post_init__(self) -> None:
+        """Make what its subagents in the background are made by."""
+        object.__setattr__(self, "besides", Besides(self))
 
     async def agent(self, prompt: str, gate: Policy) -> Agent:
         """Return the agent; `gate` holds the rules in force."""
@@ -102,6 +108,7 @@ class Assembly:
             named=lambda name: self.extension.metered(open_named(self.settings, name)),
         )
         self.files.join(gate, conversation, agent.model)
+        self.subagents.besides = self.besides
         return self.subagents.join(
             agent, gate, conversation, lambda: self._tools(ledger, ResultStore(), Seen(), child=True).values()
         )
@@ -130,12 +137,27 @@ class Assembly:
 
     def _tools(self, ledger: Ledger, results: ResultStore, seen: Seen, *, child: bool = False) -> Toolset:
         """The tools of a run or of one subagent: what they read and change is taken down, long results are cut."""
+        return self._made(self.make, self.live, self.noted, ledger, results, seen, child=child)
+
+    def beside(self, live: LiveRun, noted: Checkpointing) -> list[Tool]:
+        """Return the tools of a subagent that goes on beside the run as `live`; `noted` keeps what undoes what it does."""
+        extension = self.extension
+        watched = extension.privacy.notebook(noted.notebook)
+        timeout = None if self.place.patient else self.settings.cell_timeout
+        make = narrowed(
+            tools_of(extension, watched, timeout, [*self.foreign, *self.files.tools]), self.ground.ways.tools
+        )
+        return list(self._made(make, live, noted, Ledger(), ResultStore(), Seen(), child=True).values())
+
+    def _made(
+        self, make: MakeTools, live: LiveRun, noted: Checkpointing, ledger: Ledger, results: ResultStore, seen: Seen,
+        *, child: bool,
+    ) -> Toolset:  # fmt: skip
         own = [*self.extension.tools, *self.foreign]
-        privacy = self.extension.privacy
-        queue = queue_of(self.extension, self.live)
-        made = self.kept.tools(self.make(results, seen, ledger, queue.kernel(privacy.kernel(self.noted.kernel))), own)
+        privacy, queue = self.extension.privacy, queue_of(self.extension, live)
+        made = self.kept.tools(make(results, seen, ledger, queue.kernel(privacy.kernel(noted.kernel))), own)
         made = [tool for tool in made if not child or tool.name not in self.company]
-        cut = [capped(tool, results, mask=privacy.vault.mask) for tool in self.noted.tools(made, own)]
+        cut = [capped(tool, results, mask=privacy.vault.mask) for tool in noted.tools(made, own)]
         return Toolset(map(queue.tool, map(privacy.tool, self.files.watching(cut, child=child))))
 
 

@@ -17,7 +17,10 @@ from nbagent.app.handle import Handle
 from nbagent.app.notices import Notice, ended_words
 from nbagent.app.underway import LiveRun, name_of
 from nbagent.app.undo import new_run_id
+from nbagent.app.waiting import output
+from nbagent.core.errors import NotebookError
 from nbagent.core.events import Noted
+from nbagent.core.ports import Notebook
 from nbagent.core.run import Stop
 from nbagent.jupyter.front_end import running_cell
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("nbagent")
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
 STAYS = (
     "No page with this notebook's document is there for the record of a run in the background, so this one stays in its "
     "cell: the cell ends when the run does."
@@ -71,7 +75,7 @@ async def beside(extension: Extension, ready: Ready, closing: AsyncExitStack, nu
     live.stop.apart()
     extension.notices.begin(notice_of(ready))
     task = asyncio.create_task(_goes_on(extension, ready, closing.pop_all(), handle), name=f"nbagent-{live.id}")
-    task.add_done_callback(_seen)
+    task.add_done_callback(seen)
     live.task = task
     return handle
 
@@ -87,11 +91,33 @@ async def _goes_on(extension: Extension, ready: Ready, closing: AsyncExitStack, 
             try:
                 outcome = await go(ready)
             finally:
+                ready.parts.besides.end(handle.number)
                 await ready.place.finish(handle.number)
+                await recorded(live, ready.place.notebook)
+                extension.underway.remove(live)
+                tell(extension, ready, outcome)
+                handle.end(outcome.answer if outcome is not None else None, FAILED)
+            await ready.parts.besides.wait()  # its place stays open for them
     finally:
         extension.underway.remove(live)
-        tell(extension, ready, outcome)
-        handle.end(outcome.answer if outcome is not None else None, FAILED)
+        if not handle.done:
+            handle.end(None, FAILED)
+
+
+async def recorded(live: LiveRun, notebook: Notebook | None) -> None:
+    """Put the record of a run that is over where other cells show its panel, which is dead from now on."""
+    if live.view is None or notebook is None:
+        return
+    from nbagent.view.record import record
+
+    view, bundle = live.view.widget.model_id, output(record(live.view.view))
+    for cell_id in live.watched:
+        try:
+            cell = await notebook.read(cell_id)
+            outputs = [bundle if view in str((one.get("data") or {}).get(WIDGET)) else one for one in cell.outputs]
+            await notebook.set_outputs(cell_id, outputs, cell.number)
+        except NotebookError as error:
+            _log.info("a cell that showed the panel of %s has no record: %s", live.id, error)
 
 
 def notice_of(ready: Ready) -> Notice:
@@ -107,7 +133,7 @@ def tell(extension: Extension, ready: Ready, outcome: Outcome | None) -> None:
     extension.notices.end(ready.live.id, text)
 
 
-def _seen(task: asyncio.Task[None]) -> None:
+def seen(task: asyncio.Task[None]) -> None:
     """Keep a bug of ours for `%agent traceback`: nobody awaits the task."""
     if not task.cancelled() and (error := task.exception()) is not None:
         _log.error("a run in the background failed", exc_info=error)

@@ -97,6 +97,7 @@ async def _in_its_place(
         stays_in_its_cell(live, place)
         if place.patient:
             show_desk(extension)  # before the run: the tray hangs in it
+        begun: Outcome | Ready | None = None
         try:
             begun = await prepared(extension, request, place, live)
             if isinstance(begun, Ready) and live.background:
@@ -104,7 +105,14 @@ async def _in_its_place(
             outcome = await go(begun) if isinstance(begun, Ready) else begun
         finally:
             if live.task is None:
+                if isinstance(begun, Ready):
+                    begun.parts.besides.end(number)
                 await place.finish(number)
+        if isinstance(begun, Ready) and begun.parts.besides.live:
+            await place.leave_cell()
+            begun.parts.besides.keep(closing.pop_all())
+        elif isinstance(begun, Ready):
+            await begun.parts.besides.wait()
         alone = not place.approver.present  # asked before the place closes: then nobody is there any more
     return outcome, alone
 

@@ -26,6 +26,9 @@ USAGE = (
     "%agent compare A B: two sessions, by id, name or variable; without them, the two newest branches of one session."
 )
 
+STILL = "“{}” still runs: what is compared is what it had done when this was asked."
+LATER = " Branches in the background count when they have ended."
+
 
 def compare(extension: Extension, rest: str) -> str:
     """Carry out `%agent compare [A B]`: display them side by side and return ""."""
@@ -38,6 +41,9 @@ def compare(extension: Extension, rest: str) -> str:
     pair = [_meant(extension, word) for word in words] if words else _newest(extension)
     from IPython.display import display
 
+    for one in pair:
+        if (run := extension.underway.in_session(one.id)) is not None:
+            print(STILL.format(run.who))  # noqa: T201  (beside what is displayed)
     display(bundle(extension, *pair), raw=True)
     return ""
 
@@ -98,4 +104,5 @@ def _newest(extension: Extension) -> list[Outline]:
         if key in seen:
             return sorted((seen[key], one), key=lambda outline: outline.id)
         seen[key] = one
-    raise ConfigError(f"There are no two branches of one session yet. {USAGE}")
+    later = LATER if extension.underway.background else ""
+    raise ConfigError(f"There are no two branches of one session yet.{later} {USAGE}")

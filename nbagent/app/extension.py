@@ -225,6 +225,11 @@ class Extension:
         run = self.underway.foreground
         return run.stop if run is not None else None
 
+    @property
+    def agents_code(self) -> bool:
+        """Whether what calls this may be an agent's code: a cell's run is under way, or one in the background runs this."""
+        return self.stop is not None or bool(self.underway.runs and not self.persons.speaks())
+
     def begin(self, run: LiveRun) -> LiveRun:
         """Say that a run begins, on the running loop."""
         self._loop = asyncio.get_running_loop()

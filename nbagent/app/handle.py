@@ -41,6 +41,11 @@ class Handle:
         return self._live.name
 
     @property
+    def session_id(self) -> str:
+        """The id of its session, as an `Answer` has it."""
+        return self._answer.session_id if self._answer is not None else self._live.session
+
+    @property
     def done(self) -> bool:
         """Whether it has ended."""
         return self._over.is_set()
@@ -60,14 +65,18 @@ class Handle:
 
         While a cell waits, the run's code runs in the turn of that cell.
         """
-        return self._wait().__await__()
+        return self._answered().__await__()
 
-    async def _wait(self) -> Answer:
-        async with self._main.lend(self._live.who):
-            await self._over.wait()
+    async def _answered(self) -> Answer:
+        await self.wait()
         if self._answer is None:
             raise RunFailed(self._problem)
         return self._answer
+
+    async def wait(self) -> None:
+        """Wait for its end, however it ends; its code runs in the turn of the cell that waits."""
+        async with self._main.lend(self._live.who):
+            await self._over.wait()
 
     def end(self, answer: Answer | None, problem: str = "") -> None:
         """Say how the run has ended: with an answer, or what went wrong."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +85,7 @@ def history(extension: Extension, rest: str) -> str:
     if not runs:
         return NONE
     here = extension.last.notebook if extension.last is not None else ""
-    running = extension.last.session.id if extension.last is not None and extension.stop is not None else ""
+    running = {run.session for run in extension.underway.runs.values()}
     return listing(runs, here=here, running=running, limit=len(runs) if word else _SHOWN)
 
 
@@ -99,11 +99,11 @@ def chosen(runs: list[Kept], word: str) -> Kept:
     return runs[int(word) - 1]
 
 
-def listing(runs: list[Kept], *, here: str = "", running: str = "", limit: int = _SHOWN) -> str:
+def listing(runs: list[Kept], *, here: str = "", running: Collection[str] = (), limit: int = _SHOWN) -> str:
     """Return one line for each run, newest first: number, when, how it ended, what it took, and the prompt's first line.
 
-    With `here` only the runs of that notebook (a number is the same in each list); `running` is the session of a run
-    that goes on now.
+    With `here` only the runs of that notebook (a number is the same in each list); `running` are the sessions of runs
+    that go on now.
     """
     numbered = list(enumerate(runs, 1))
     of_here = [(n, run) for n, run in numbered if run.notebook == here] if here else []
@@ -122,14 +122,14 @@ def listing(runs: list[Kept], *, here: str = "", running: str = "", limit: int =
     return "\n".join([*lines, *more, "%agent history N shows the record of one."])
 
 
-def _row(number: int, run: Kept, *, name: bool, running: str) -> list[str]:
+def _row(number: int, run: Kept, *, name: bool, running: Collection[str]) -> list[str]:
     ended = run.ended or {}
     usage = ended.get("usage") if isinstance(ended.get("usage"), dict) else {}
     tokens = sum(value for value in (usage or {}).values() if isinstance(value, int))
     cost = ended.get("cost")
     cells = ended.get("cells")
     count = len(cells) if isinstance(cells, list) else 0
-    goes_on = run.ended is None and bool(running) and run.started.get("session_id") == running
+    goes_on = run.ended is None and run.started.get("session_id") in running
     reason = str(ended.get("reason", ""))
     prompt = _plain(str(run.started.get("prompt") or "")) or "(no prompt)"
     return [

@@ -168,6 +168,8 @@ class KernelHooks:
         found = self._tables.get(session)
         if found is None or not found[0].listens(HookEvent.NOTIFICATION):
             return
+        if self._idle is not None:
+            self._idle.cancel()
         self._idle = asyncio.create_task(_idle(*found))
 
     def moved(self, before: str, after: str) -> None:
@@ -245,7 +247,7 @@ def _current() -> KernelHooks:
 
     extension = current(get_ipython())
     # what runs during a run is the agent's code: it must not make itself a gate, or take one away
-    if extension.stop is not None:
+    if extension.agents_code:
         raise ConfigError("Hooks can't be made or taken away while an agent runs. Run that cell yourself, afterwards.")
     return extension.hooks
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from nbagent.app.waiting import WaitingRecords, output, written
 from nbagent.core.errors import NotebookError
@@ -69,8 +69,8 @@ class LiveCell:
         if self._notebook.unsaved and (asks or due):
             self._save()
 
-    async def finish(self, bundle: Mapping[str, str], number: int, waiting: WaitingRecords) -> None:
-        """Write the record through the document, as a page that was reloaded needs it, and save.
+    async def finish(self, bundles: Sequence[Mapping[str, Any]], number: int, waiting: WaitingRecords) -> None:
+        """Write the record, and what is shown below it, through the document, as a page that was reloaded needs it, and save.
 
         Where no page is there, it waits for one.
         """
@@ -78,8 +78,8 @@ class LiveCell:
         if self._saving is not None:
             await asyncio.wait({self._saving})
         cell = self._notebook.own_cell
-        if not await written(self._notebook, self._bridge, bundle, number) and cell is not None:
-            waiting.put(cell, bundle, number)
+        if not await written(self._notebook, self._bridge, bundles, number) and cell is not None:
+            waiting.put(cell, bundles, number)
 
     def close(self) -> None:
         """Stop saving."""

@@ -195,8 +195,11 @@ async def go(ready: Ready) -> Outcome:
         ended = await drive(
             events, place.view.show, agent=agent, session=session, stop=live.stop, middleware=ready.wraps
         )
+        besides = ready.parts.besides
+        if besides.live and not place.patient:  # no page would take their records: the cell ends when they have
+            await besides.wait()
         if isinstance(agent.model, RunModel):
-            await agent.model.aclose()
+            besides.then(agent.model.aclose)  # they may ask the same
         if len(session.transcript) == ready.known:
             ready.untold()
         session = session.newest
@@ -209,7 +212,8 @@ async def go(ready: Ready) -> Outcome:
         problem = before_run(Noted, text=noted.problem)
         ready.view.show(problem)
         session.log(problem)
-    await kept.end(ended)
+    if not besides.live:  # else it is not over yet, and another one the next time
+        await kept.end(ended)
     return Outcome(ended, answer)
 
 

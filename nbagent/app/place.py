@@ -14,7 +14,7 @@ import secrets
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from nbagent.core.events import ApprovalAsked, Event, QuestionAsked, innermost
@@ -48,7 +48,8 @@ class Place:
 
     `bridge` is there where a page has the notebook's document. `patient`: a person sees what runs and is asked when it
     takes long, so no time limit needs to end it. `live` is the live view with its cards, where there is one.
-    `leave_cell` ends what must end with the cell, where the run goes on without it.
+    `leave_cell` ends what must end with the cell, where the run goes on without it. `more` gives what the cell shows below
+    the record: panels of subagents that go on, and their records.
     """
 
     view: View
@@ -59,6 +60,7 @@ class Place:
     patient: bool = False
     live: AgentView | None = None
     leave_cell: Callable[[], Awaitable[None]] = _no_pump
+    more: list[Callable[[], Mapping[str, Any]]] = field(default_factory=list[Callable[[], Mapping[str, Any]]])
 
     @property
     def document(self) -> str:
@@ -157,13 +159,14 @@ class Slot:
         update_display(self.bundle, display_id=self._id, raw=True)
 
 
-def _asking(reins: Reins, closing: AsyncExitStack) -> tuple[AgentView, PersonApprover]:
-    """Return the live view and the approver that its buttons answer."""
+def asking(
+    stop: Callable[[], None], spare: Callable[[], None], limit: float | None
+) -> tuple[AgentView, PersonApprover]:
+    """Return a live view and the approver that its buttons answer; the arguments are as in `Reins`."""
     from nbagent.jupyter.approval import PersonApprover
     from nbagent.view.widget import AgentView
 
     person = PersonApprover()
-    closing.callback(person.close)
 
     def answer(call_id: str, shown: str, answered: Answered) -> None:
         person.answer(call_id, shown, answered)
@@ -171,9 +174,7 @@ def _asking(reins: Reins, closing: AsyncExitStack) -> tuple[AgentView, PersonApp
     def reply(question_id: str, text: str) -> None:
         person.answer_question(question_id, text)
 
-    view = AgentView(on_answer=answer, on_reply=reply, on_stop=reins.stop, on_spare=reins.spare, limit=reins.limit)
-    closing.callback(view.close)
-    return view, person
+    return AgentView(on_answer=answer, on_reply=reply, on_stop=stop, on_spare=spare, limit=limit), person
 
 
 async def _page(
@@ -191,7 +192,9 @@ async def _page(
     from nbagent.jupyter.proposal import ProposalNotebook
     from nbagent.jupyter.whereabouts import notebook_path
 
-    view, person = _asking(reins, closing)
+    view, person = asking(reins.stop, reins.spare, reins.limit)
+    closing.callback(person.close)
+    closing.callback(view.close)
     slot = Slot(shell, view)
     closing.callback(slot.close)
     cell = running_cell(shell)
@@ -230,14 +233,15 @@ def _live(
 
     live = LiveCell(notebook, bridge, view)
     closing.callback(live.close)
+    more: list[Callable[[], Mapping[str, Any]]] = []
 
     async def finish(number: int) -> None:
         view.flush()
         if view.view.started:
             slot.bundle = record(view.view)
-            await live.finish(slot.bundle, number, waiting)
+            await live.finish([slot.bundle, *(shown() for shown in more)], number, waiting)
 
-    return Place(_Both(view, live), person, notebook, finish, bridge, patient=True, live=view)
+    return Place(_Both(view, live), person, notebook, finish, bridge, patient=True, live=view, more=more)
 
 
 def _headless(notebook: LiveNotebook, bridge: Bridge, slot: Slot, view: AgentView) -> Place:

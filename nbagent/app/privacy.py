@@ -262,6 +262,6 @@ def show(extension: Extension, rest: str) -> str:
     privacy.use(extension.settings())
     if not rest.split():
         return privacy.listed()
-    if extension.stop is not None:
+    if extension.underway.runs:
         raise ConfigError("Wait until the run has ended: what is hidden is shown again between runs only.")
     return "\n".join(privacy.show(name) for name in rest.split())

@@ -57,12 +57,13 @@ def _imported(place: str) -> Command:
 
 def _status(extension: Extension, _: str) -> str:
     settings, conversation = extension.settings(), extension.last
+    from nbagent.app.underway_commands import running
     from nbagent.models.catalog import DEFAULT_MODEL
 
     lines = [
         f"model    {settings.model or DEFAULT_MODEL}",
         f"mode     {settings.mode}",
-        f"running  {'yes' if extension.stop is not None else 'no'}",
+        f"running  {running(extension)}",
     ]
     if conversation is not None:
         session = conversation.session
@@ -76,13 +77,6 @@ def _status(extension: Extension, _: str) -> str:
     if settings.ignored:
         lines.append(f"ignored  {'; '.join(settings.ignored)} (a project's file may only narrow what is allowed)")
     return "\n".join(lines)
-
-
-def _stop(extension: Extension, _: str) -> str:
-    if extension.stop is None:
-        return "No agent is running."
-    extension.on_loop(extension.stop.now)
-    return "Stopping."
 
 
 def _mode(extension: Extension, name: str) -> str:
@@ -120,12 +114,6 @@ def _traceback(extension: Extension, _: str) -> str:
     return extension.traceback or "No internal error so far."
 
 
-def _agents(extension: Extension, _: str) -> str:
-    from nbagent.app.agents import listed
-
-    return listed(extension)
-
-
 def _called(extension: Extension, line: str) -> Said:
     from nbagent.app.skills import called
 
@@ -142,7 +130,7 @@ def _help(_: Extension, __: str) -> str:
     return (
         "%%agent [options]          run a task in this notebook; %%agent? lists the options\n"
         "%agent status              model, mode, session, tokens, cost\n"
-        "%agent stop                stop the run\n"
+        "%agent stop [ID | all]     stop the run, or one in the background\n"
         "%agent allow [N [CODE]]    say yes without a button: to what waits, or to a refused call for the next run\n"
         "%agent deny [WORDS]        say no to it, and what to do instead\n"
         "%agent keep [N] [off]      mark the last cell, or In[N], as one not to be run again without asking you\n"
@@ -161,7 +149,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent compact [WORDS]     sum the conversation up now, so that there is room; WORDS say what to keep of it\n"
         "%agent explore WORDS       a subagent that only looks finds it out: [quick | medium | very thorough] what to look for\n"
         "%agent plan WORDS          look and plan first; you see the plan and agree, change it or say what to think over\n"
-        "%agent agents              the kinds of subagents\n"
+        "%agent agents              what runs now, and the kinds of subagents; watch ID | stop ID | stop all | front ID (wait for it)\n"
         '%agent team "GOAL"          a lead and teammates reach it side by side; alone: how it stands; accept, discard, log\n'
         "%agent todos               the to-do list of the conversation\n"
         "%agent model [NAME]        what is used, by whom; opus, sonnet, haiku, an id of your server, or ENDPOINT/ID\n"
@@ -185,7 +173,7 @@ def _help(_: Extension, __: str) -> str:
 
 COMMANDS: dict[str, Command | str] = {
     "status": _status,
-    "stop": _stop,
+    "stop": "nbagent.app.underway_commands:stop",
     "allow": "nbagent.app.refused:allow",
     "deny": "nbagent.app.refused:deny",
     "keep": "nbagent.app.keep:keep",
@@ -208,8 +196,8 @@ COMMANDS: dict[str, Command | str] = {
     "compact": "nbagent.app.compacting:compact",
     "explore": "nbagent.app.agents:explore",
     "plan": "nbagent.app.agents:planned",
+    "agents": "nbagent.app.underway_commands:agents",
     "team": "nbagent.app.teamcommands:team",
-    "agents": _agents,
     "todos": _todos,
     "hide": "nbagent.app.privacy:hide",
     "schema-only": "nbagent.app.privacy:schema_only",

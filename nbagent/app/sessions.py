@@ -127,6 +127,8 @@ def delete(extension: Extension, rest: str) -> str:
     if not ref:
         raise ConfigError("%agent delete ID: say which session; %agent sessions lists them.")
     one = find(extension.folder, ref)
+    if (using := extension.underway.in_session(one.id)) is not None:
+        raise ConfigError(f"“{using.who}” goes on in it. {using.how_to_end}")
     if extension.holds.elsewhere(one.id):
         raise ConfigError(f"Another kernel uses the session {one.id}: it is not deleted.")
     live = one.id in _live(extension)

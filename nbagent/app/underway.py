@@ -35,7 +35,7 @@ class LiveRun:
     output shows it ("" where no page tells). `began` is Unix time in seconds. `view` is its live view, `approver` who
     answers for it; both come when its place is known. `parent` is the id of the run that started it, `session` that of its
     own session, `waits` what its code waits for now ("" for nothing), `task` what a background run goes on in, `handle` what
-    stands for it in the person's code.
+    stands for it in the person's code, `watched` the ids of other cells that show its panel.
     """
 
     id: str
@@ -53,6 +53,7 @@ class LiveRun:
     waits: str = ""
     task: asyncio.Task[Any] | None = None
     handle: Handle | None = None
+    watched: set[str] = field(default_factory=set[str])
 
     @property
     def shown(self) -> ViewModel | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -74,14 +74,14 @@ class WaitingRecords:
         for cell in self.cells:
             self.give_up(cell)
 
-    def put(self, cell: str, bundle: Mapping[str, str], number: int) -> None:
-        """Have the record `bundle` written into `cell`, with its execution count, as soon as a page is there."""
+    def put(self, cell: str, bundles: Sequence[Mapping[str, Any]], number: int) -> None:
+        """Have a record, and what is below it, written into `cell`, with its execution count, as soon as a page is there."""
         self.give_up(cell)
-        size = sum(len(text) for text in bundle.values())
+        size = sum(len(str(text)) for bundle in bundles for text in bundle.values())
         if size > self._most_characters:
             _log.info("the record of cell %s is too large to wait for a page", cell)
             return
-        task = asyncio.create_task(self._write(cell, bundle, number), name=f"nbagent-record-{cell}")
+        task = asyncio.create_task(self._write(cell, bundles, number), name=f"nbagent-record-{cell}")
         self._waiting[cell] = _Waiting(task, size)
         task.add_done_callback(lambda done: self._ended(cell, done))
         while len(self._waiting) > self._most or sum(w.size for w in self._waiting.values()) > self._most_characters:
@@ -105,13 +105,13 @@ class WaitingRecords:
         if not done.cancelled() and (error := done.exception()) is not None:
             _log.error("a record that waited for a page was not written", exc_info=error)
 
-    async def _write(self, cell: str, bundle: Mapping[str, str], number: int) -> None:
+    async def _write(self, cell: str, bundles: Sequence[Mapping[str, Any]], number: int) -> None:
         """Write the record when a page that has the cell is ready; the bridge of the run itself is closed."""
         from nbagent.jupyter.notebook import LiveNotebook
 
         bridge, pause = self._connect(cell), self._again_after
         try:
-            while not await written(LiveNotebook(bridge, await bridge.led(), own_cell=cell), bridge, bundle, number):
+            while not await written(LiveNotebook(bridge, await bridge.led(), own_cell=cell), bridge, bundles, number):
                 if bridge.lease is not None:  # it refuses for now: asked without a pause, it would do nothing else
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, AT_MOST)
@@ -125,7 +125,7 @@ def _connect(cell: str) -> Bridge:
     return Bridge(cell=cell)
 
 
-async def written(notebook: LiveNotebook, bridge: Bridge, bundle: Mapping[str, str], number: int) -> bool:
+async def written(notebook: LiveNotebook, bridge: Bridge, bundles: Sequence[Mapping[str, Any]], number: int) -> bool:
     """Write a record; return whether it is in the document or never can be, False where it should be tried again.
 
     A file that changed on disk is the person's to decide about: the record is in the document, and goes with what they keep.
@@ -133,7 +133,7 @@ async def written(notebook: LiveNotebook, bridge: Bridge, bundle: Mapping[str, s
     from nbagent.jupyter.channel import PageRefused
 
     try:
-        await notebook.set_record([output(bundle)], number)
+        await notebook.set_record([output(bundle) for bundle in bundles], number)
         await notebook.save()
     except PageRefused as refused:
         _log.info("the record was not saved: %s", refused)
@@ -146,6 +146,6 @@ async def written(notebook: LiveNotebook, bridge: Bridge, bundle: Mapping[str, s
     return True
 
 
-def output(bundle: Mapping[str, str]) -> Output:
+def output(bundle: Mapping[str, Any]) -> Output:
     """Return the output that shows a record."""
     return {"output_type": "display_data", "data": dict(bundle), "metadata": {}}

@@ -1,7 +1,7 @@
 """The tool by which the model hands a part of its work to a subagent: `task`, in the shape of Claude Code's Agent tool.
 
 It must not know where kinds of subagents, models, sessions or tools come from (`Making`), nor how a subagent runs
-(`Call.spawn`). Read `Tasks.run`. Not here yet: a task that goes on in the background; `Tasks.prepare` is its seam.
+(`Call.spawn`, `Call.start`). Read `Tasks.run`, then `Tasks.start`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import difflib
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nbagent.core.agents import AgentSpec, Child
@@ -28,7 +28,7 @@ GENERAL = "general-purpose"
 AT_ONCE = 10
 """Subagents of one conversation that run at the same time; more wait for a place."""
 
-NOT_FOR_CHILDREN = frozenset({"ask_user", "enter_plan", "exit_plan", "task"})
+NOT_FOR_CHILDREN = frozenset({"ask_user", "enter_plan", "exit_plan", "task", "agent_output"})
 """Tools that no subagent has; `task` comes back where it may have subagents of its own."""
 
 Thoroughness = Literal["quick", "medium", "very thorough"]
@@ -37,6 +37,15 @@ TURNS: dict[str, int] = {
 }  # fmt: skip
 """The limit of turns by thoroughness, for kinds that name none of their own."""
 
+LONGEST_WAIT = 600.0
+"""Seconds for which `agent_output` waits at most."""
+
+_STARTED = (
+    "{0} goes on in the background as {1}. You are told what it found in a message, at a later turn or with the person's next "
+    "prompt: don't wait for it and don't ask again and again. Go on with other work, or end your turn. Only if you can't go on "
+    "without it, agent_output(id={1!r}, wait=60) waits."
+)
+_NOT_BESIDE = "a subagent waits for the subagents of its own: leave run_in_background out"
 _FINE = frozenset({Reason.END_TURN, Reason.MAX_TURNS, Reason.BUDGET, Reason.MAX_TOKENS})
 
 
@@ -55,8 +64,8 @@ class Making:
     `specs` gives the kinds by name, read anew. `tools` makes a new set of tools for one subagent, all that its parent
     has. `model` opens a model by name ("" and "inherit": the parent's, which is its second argument); it raises
     `ConfigError`. `session` begins a session for an id, with the first record's facts, and gives the path of its file.
-    `told` is what a kind is told before its task: the place, instructions, notes. `hooks` are those of a kind beside the
-    session's own.
+    `told` is what a kind is told before its task: the place, instructions, notes. `beside` makes the tools of one that goes on
+    beside its parent, by its kind, id and title (None: none can). `hooks` are those of a kind beside the session's own.
     """
 
     specs: Callable[[], Mapping[str, AgentSpec]]
@@ -64,6 +73,7 @@ class Making:
     model: Callable[[AgentSpec, str, Model], Model]
     session: Callable[[str, AgentSpec, tuple[Json, ...], Json], tuple[Session, str]]
     told: Callable[[AgentSpec], Awaitable[str]] = _nothing
+    beside: Callable[[AgentSpec, str, str], Iterable[Tool]] | None = None
     hooks: Callable[[AgentSpec], Hooks | None] = _inherited
 
 
@@ -86,11 +96,34 @@ class Tasks:
             ended = await _spawned(call, child)
         return result_of(child, ended)
 
+    async def start(self, call: Call, prompt: str, agent: str, title: str, model: str, thoroughness: str) -> Result:
+        """Begin a subagent that goes on beside the run, and say so at once."""
+        if self._making.beside is None:
+            raise ToolError(_NOT_BESIDE)
+        child = await self.prepare(prompt, agent, title, model, thoroughness, call, beside=True)
+        await call.start(child)
+        return Result(
+            (text_block(_STARTED.format(child.spec.name, child.id)),), f"goes on in the background as {child.id}"
+        )
+
+    def in_background(self, agent: str) -> bool:
+        """Whether a kind goes on in the background unless it is told otherwise."""
+        spec = self._making.specs().get(agent)
+        return spec is not None and spec.background and self._making.beside is not None
+
     async def prepare(
-        self, prompt: str, agent: str, title: str, model: str, thoroughness: str, call: Call | None = None
+        self,
+        prompt: str,
+        agent: str,
+        title: str,
+        model: str,
+        thoroughness: str,
+        call: Call | None = None,
+        *,
+        beside: bool = False,
     ) -> Child:
         """Make a subagent that is ready to run; raises `ToolError` with a sentence for the model."""
-        spec = self._spec(agent)
+        spec, agent_id = self._spec(agent), f"agent-{secrets.token_hex(4)}"
         if not clean(prompt).strip():
             raise ToolError("the prompt is empty: say what is to be done, with all that it needs to know")
         if spec.isolation:
@@ -99,11 +132,11 @@ class Tasks:
             )
         try:
             opened = self._making.model(spec, model.strip(), self._parent())
-            tools = self._tools(spec, opened)
+            own = self._making.beside(spec, agent_id, title) if beside and self._making.beside is not None else None
+            tools = self._tools(spec, opened, own)
             hooks = self._making.hooks(spec)
         except ConfigError as error:
             raise ToolError(str(error)) from error
-        agent_id = f"agent-{secrets.token_hex(4)}"
         about: Json = {
             "agent": spec.name,
             "title": title,
@@ -128,10 +161,16 @@ class Tasks:
         hint = next((f" Did you mean {known}?" for known in specs if near and known.lower() == near[0]), "")
         raise ToolError(f"there is no agent {name!r}.{hint} There are: {', '.join(specs)}")
 
-    def _tools(self, spec: AgentSpec, model: Model) -> Toolset:
-        tools = [tool for tool in self._making.tools(spec) if tool.name not in NOT_FOR_CHILDREN]
+    def _tools(self, spec: AgentSpec, model: Model, own: Iterable[Tool] | None = None) -> Toolset:
+        made = self._making.tools(spec) if own is None else own
+        tools = [tool for tool in made if tool.name not in NOT_FOR_CHILDREN]
         if self._depth > 1:
-            deeper = Tasks(self._making, lambda: model, depth=self._depth - 1, places=asyncio.Semaphore(AT_ONCE))
+            deeper = Tasks(
+                replace(self._making, beside=None),
+                lambda: model,
+                depth=self._depth - 1,
+                places=asyncio.Semaphore(AT_ONCE),
+            )
             tools.append(task_tool(deeper))
         return Toolset(chosen(tools, spec))
 
@@ -194,6 +233,7 @@ def task_tool(tasks: Tasks) -> Tool:
         agent: str = GENERAL,
         model: str = "",
         thoroughness: Thoroughness = "medium",
+        run_in_background: bool | None = None,
     ) -> Result:
         """Hand a task to a subagent: it works with a context of its own and comes back with one answer.
 
@@ -211,15 +251,41 @@ def task_tool(tasks: Tasks) -> Tool:
             agent: which kind.
             model: another model than the kind's own: haiku, sonnet, opus, or an id.
             thoroughness: how far it goes: "quick" is one lookup, "very thorough" a long search.
+            run_in_background: true lets it go on beside you: the call returns at once, and you are told in a message when it
+                has ended. For long work whose result you don't need now.
         """
-        return await tasks.run(call, prompt, agent, clean(description).strip()[:80], model, thoroughness)
+        beside = tasks.in_background(agent) if run_in_background is None else run_in_background
+        go = tasks.start if beside else tasks.run
+        return await go(call, prompt, agent, clean(description).strip()[:80], model, thoroughness)
 
     return task
 
 
+Look = Callable[[str, float], Awaitable[str]]
+"""Waits for a subagent in the background, by its id, for so many seconds at most, and says how it is; raises `ToolError`."""
+
+
+def output_tool(look: Look) -> Tool:
+    """Return `agent_output`."""
+
+    @tool(kind=Kind.READ, subject=lambda given: given["id"], title=lambda given: f"look at {given['id']}"[:160])
+    async def agent_output(id: str, wait: float = 0.0) -> str:  # noqa: A002  (the model's word)
+        """Look what a subagent in the background does or has found, or wait for its end.
+
+        You are told in a message when it has ended, so use this only where you can't go on without its answer.
+
+        Args:
+            id: the id that the task gave.
+            wait: seconds to wait for its end, 600 at most; 0 only looks.
+        """
+        return await look(id.strip(), min(max(wait, 0.0), LONGEST_WAIT))
+
+    return agent_output
+
+
 def without_children(tools: Iterable[Tool]) -> list[Tool]:
     """Return the tools of a run that has no subagents."""
-    return [tool for tool in tools if tool.name != "task"]
+    return [tool for tool in tools if tool.name not in {"task", "agent_output"}]
 
 
 def asked_for(words: str) -> tuple[Thoroughness, str]:

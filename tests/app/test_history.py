@@ -68,7 +68,7 @@ def test_only_runs_of_this_notebook_are_listed_under_numbers_that_are_the_folder
     everything = listing(runs_in(folder))
     assert "b.ipynb" in everything
     assert "… 2 older ones" in listing(runs_in(folder), limit=1)
-    assert "running" in listing([*runs_in(folder)[:2], runs_in(folder)[2].__class__(folder, 0, 1.0, started()["event"], None)], running="s1")  # fmt: skip
+    assert "running" in listing([*runs_in(folder)[:2], runs_in(folder)[2].__class__(folder, 0, 1.0, started()["event"], None)], running=["s1"])  # fmt: skip
 
 
 def test_torn_damaged_and_foreign_lines_cost_only_themselves(folder):
