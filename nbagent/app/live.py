@@ -69,7 +69,13 @@ class LiveCell:
         if self._notebook.unsaved and (asks or due):
             self._save()
 
-    async def finish(self, bundles: Sequence[Mapping[str, Any]], number: int, waiting: WaitingRecords) -> None:
+    async def finish(
+        self,
+        bundle: Mapping[str, str],
+        number: int,
+        waiting: WaitingRecords,
+        more: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         """Write the record, and what is shown below it, through the document, as a page that was reloaded needs it, and save.
 
         Where no page is there, it waits for one.
@@ -78,8 +84,8 @@ class LiveCell:
         if self._saving is not None:
             await asyncio.wait({self._saving})
         cell = self._notebook.own_cell
-        if not await written(self._notebook, self._bridge, bundles, number) and cell is not None:
-            waiting.put(cell, bundles, number)
+        if not await written(self._notebook, self._bridge, bundle, number, more) and cell is not None:
+            waiting.put(cell, bundle, number, more)
 
     def close(self) -> None:
         """Stop saving."""

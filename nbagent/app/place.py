@@ -239,7 +239,7 @@ def _live(
         view.flush()
         if view.view.started:
             slot.bundle = record(view.view)
-            await live.finish([slot.bundle, *(shown() for shown in more)], number, waiting)
+            await live.finish(slot.bundle, number, waiting, [shown() for shown in more])
 
     return Place(_Both(view, live), person, notebook, finish, bridge, patient=True, live=view, more=more)
 

@@ -74,14 +74,14 @@ class WaitingRecords:
         for cell in self.cells:
             self.give_up(cell)
 
-    def put(self, cell: str, bundles: Sequence[Mapping[str, Any]], number: int) -> None:
-        """Have a record, and what is below it, written into `cell`, with its execution count, as soon as a page is there."""
+    def put(self, cell: str, bundle: Mapping[str, str], number: int, more: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Have the record `bundle`, with `more` below it, written into `cell`, with its execution count, as soon as a page is there."""
         self.give_up(cell)
-        size = sum(len(str(text)) for bundle in bundles for text in bundle.values())
+        size = sum(len(str(text)) for one in (bundle, *more) for text in one.values())
         if size > self._most_characters:
             _log.info("the record of cell %s is too large to wait for a page", cell)
             return
-        task = asyncio.create_task(self._write(cell, bundles, number), name=f"nbagent-record-{cell}")
+        task = asyncio.create_task(self._write(cell, bundle, number, more), name=f"nbagent-record-{cell}")
         self._waiting[cell] = _Waiting(task, size)
         task.add_done_callback(lambda done: self._ended(cell, done))
         while len(self._waiting) > self._most or sum(w.size for w in self._waiting.values()) > self._most_characters:
@@ -105,13 +105,18 @@ class WaitingRecords:
         if not done.cancelled() and (error := done.exception()) is not None:
             _log.error("a record that waited for a page was not written", exc_info=error)
 
-    async def _write(self, cell: str, bundles: Sequence[Mapping[str, Any]], number: int) -> None:
+    async def _write(
+        self, cell: str, bundle: Mapping[str, str], number: int, more: Sequence[Mapping[str, Any]]
+    ) -> None:
         """Write the record when a page that has the cell is ready; the bridge of the run itself is closed."""
         from nbagent.jupyter.notebook import LiveNotebook
 
         bridge, pause = self._connect(cell), self._again_after
         try:
-            while not await written(LiveNotebook(bridge, await bridge.led(), own_cell=cell), bridge, bundles, number):
+            while True:
+                notebook = LiveNotebook(bridge, await bridge.led(), own_cell=cell)
+                if await written(notebook, bridge, bundle, number, more):
+                    return
                 if bridge.lease is not None:  # it refuses for now: asked without a pause, it would do nothing else
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, AT_MOST)
@@ -133,7 +138,7 @@ async def written(notebook: LiveNotebook, bridge: Bridge, bundles: Sequence[Mapp
     from nbagent.jupyter.channel import PageRefused
 
     try:
-        await notebook.set_record([output(bundle) for bundle in bundles], number)
+        await notebook.set_record([output(one) for one in (bundle, *more)], number)
         await notebook.save()
     except PageRefused as refused:
         _log.info("the record was not saved: %s", refused)
