@@ -130,8 +130,14 @@ def _connect(cell: str) -> Bridge:
     return Bridge(cell=cell)
 
 
-async def written(notebook: LiveNotebook, bridge: Bridge, bundles: Sequence[Mapping[str, Any]], number: int) -> bool:
-    """Write a record; return whether it is in the document or never can be, False where it should be tried again.
+async def written(
+    notebook: LiveNotebook,
+    bridge: Bridge,
+    bundle: Mapping[str, str],
+    number: int,
+    more: Sequence[Mapping[str, Any]] = (),
+) -> bool:
+    """Write a record, with `more` below it; return whether it is in the document or never can be, False where it should be tried again.
 
     A file that changed on disk is the person's to decide about: the record is in the document, and goes with what they keep.
     """

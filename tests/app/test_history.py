@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nbagent.app import history as module
 from nbagent.app.history import chosen, events_of, history, listing, runs_in
+from nbagent.app.underway import Underway
 from nbagent.core.errors import ConfigError
 from nbagent.extend.sessions import FOLDER, JsonlStore
 from nbagent.view.fold import fold_all
@@ -119,9 +120,9 @@ def test_the_time_of_a_run_is_that_of_its_record(tmp_path):
     store.append(ended())
     (run,) = runs_in(tmp_path / FOLDER)
     assert abs(run.at - time.time()) < 60
-    extension = SimpleNamespace(folder=tmp_path, last=None, stop=None)
+    extension = SimpleNamespace(folder=tmp_path, last=None, underway=Underway())
     assert time.strftime("%Y-%m-%d") in history(extension, "")
-    assert history(SimpleNamespace(folder=tmp_path / "none", last=None, stop=None), "") == module.NONE
+    assert history(SimpleNamespace(folder=tmp_path / "none", last=None, underway=Underway()), "") == module.NONE
 
 
 @pytest.mark.kernel
