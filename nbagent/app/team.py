@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,11 +123,15 @@ class Team:
         Raises `ConfigError` for what must be changed first (no git repository, say), `RunFailed` where the lead's run could
         not finish.
         """
-        from nbagent.app.cell import agent_cell
-
         extension = _current()
         if extension.host is not None:
             raise ConfigError(NO_NESTED)
+        with _held(extension, self.name):
+            return await self._run(extension)
+
+    async def _run(self, extension: Extension) -> TeamAnswer:
+        from nbagent.app.cell import agent_cell
+
         folder, plan = extension.folder, self.plan
         trees = Worktrees(folder, plan.team) if plan.worktrees else None
         places, note = await _copies(trees, plan)
@@ -320,19 +325,33 @@ def _answer(kept: TeamFile, answer: Answer, board: Board) -> TeamAnswer:
 async def accept(extension: Extension, team: str = "") -> str:
     """Put what a team merged into the person's files. Raises `ConfigError`, and `GitError` with the reason."""
     kept = _with_copies(extension, team)
-    async with find_document(extension.shell) as notebook:
-        there = {extension.folder / notebook.path: notebook} if notebook is not None and notebook.path else {}
-        accepted = await Worktrees(extension.folder, kept.plan.team).accept(there)
-    kept.but(accepted=True).write(extension.folder)
+    with _held(extension, kept.plan.team):
+        async with find_document(extension.shell) as notebook:
+            there = {extension.folder / notebook.path: notebook} if notebook is not None and notebook.path else {}
+            accepted = await Worktrees(extension.folder, kept.plan.team).accept(there)
+        kept.but(accepted=True).write(extension.folder)
     return accepted.sentence
 
 
 async def discard(extension: Extension, team: str = "") -> str:
     """Take a team's copies and branches away, with all that was not accepted."""
     kept = _with_copies(extension, team)
-    await Worktrees(extension.folder, kept.plan.team).discard()
-    kept.but(discarded=True).write(extension.folder)
+    with _held(extension, kept.plan.team):
+        await Worktrees(extension.folder, kept.plan.team).discard()
+        kept.but(discarded=True).write(extension.folder)
     return f"The copies and branches of the team {kept.plan.team} are gone. Your files are as they were."
+
+
+@contextmanager
+def _held(extension: Extension, team: str) -> Generator[None]:
+    """Have a team to oneself, in all kernels of the folder: two would take each other's merges for those of a crash."""
+    hold = f"team {team}"
+    if extension.holds.here(hold) or not extension.holds.take(hold):
+        raise ConfigError(f"The team {team} is at work right now. Wait until it has ended, or stop it first.")
+    try:
+        yield
+    finally:
+        extension.holds.drop(hold)
 
 
 def _with_copies(extension: Extension, team: str) -> TeamFile:

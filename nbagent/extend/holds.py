@@ -39,6 +39,10 @@ class Holds:
             self._held.discard(session)
             self._unlock(session)
 
+    def here(self, session: str) -> bool:
+        """Whether this process holds a session."""
+        return session in self._held
+
     def elsewhere(self, session: str) -> bool:
         """Whether another process holds a session."""
         if session in self._held:
