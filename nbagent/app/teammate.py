@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +21,7 @@ from nbagent.core.payloads import Payload
 from nbagent.core.seat import Seat
 from nbagent.core.team_hooks import may_complete, may_idle
 from nbagent.prompt import team as words
+from nbagent.tools.teamwords import told
 
 REST = 30.0
 """Seconds for which a teammate with nothing to do waits for a change, before it looks again."""
@@ -279,17 +280,6 @@ class Teammate:
             return board.post(self.name, LEAD, "I have nothing to do.", self.seat.now(), kind="idle") if tell else board
 
         return await self.seat.boards.change(step)
-
-
-def told(letters: Iterable[Letter]) -> str:
-    """Return letters as a model is told of them; "" for none."""
-    return words.letters([(one.sender, _words(one)) for one in letters])
-
-
-def _words(letter: Letter) -> str:
-    if letter.kind == "shutdown_request":
-        return f"Please end when your task is done. {letter.text}".strip()
-    return letter.text or letter.kind.replace("_", " ")
 
 
 def _is_done(done: Done) -> bool:

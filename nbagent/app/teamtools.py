@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from nbagent.app.teammate import told
 from nbagent.core.board import LEAD, Board
 from nbagent.core.board_changes import changes
 from nbagent.core.errors import ToolError
@@ -22,6 +21,7 @@ from nbagent.core.seat import Seat
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
 from nbagent.extend.conflicts import Conflict
 from nbagent.extend.merging import Conflicted, Merged
+from nbagent.tools.teamwords import told
 
 LONGEST = 600.0
 """Seconds that one wait for the team may take."""

@@ -1,4 +1,4 @@
-"""What the lead of a team and its teammates are told: who they are, how the team works, and what came in the meantime.
+"""What the lead of a team and its teammates are told: who they are, and how the team works.
 
 Texts only; it must not know how a team runs. Read `lead` and `teammate`.
 """
@@ -87,9 +87,3 @@ def planning(number: str, title: str, description: str, words: str = "") -> str:
     return "\n\n".join(
         part for part in (f"Plan task {number}: {clean(title)}", clean(description).strip(), said, ask) if part
     )
-
-
-def letters(texts: Sequence[tuple[str, str]]) -> str:
-    """Return letters (who from, text) as a model is told of them; "" for none."""
-    lines = [f"From {sender}: {clean(text).strip()}" for sender, text in texts]
-    return "(From your team, not the person:)\n" + "\n".join(lines) if lines else ""

@@ -10,13 +10,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal
 
 from nbagent.core.board import APPROVED, LEAD, Board
-from nbagent.core.board_values import Letter
 from nbagent.core.errors import BoardError, ToolError
 from nbagent.core.messages import Json
 from nbagent.core.seat import Seat
 from nbagent.core.team_hooks import may_complete, may_create
 from nbagent.core.tools import Call, Tool, tool
-from nbagent.tools.teamwords import line, listed, told, whole
+from nbagent.tools.teamwords import line, listed, whole
 
 NAMES = (
     "task_create", "task_list", "task_get", "task_update", "send_message",
@@ -340,12 +339,6 @@ def _answer_shutdown(seat: Seat) -> Tool:
         )
 
     return answer_shutdown
-
-
-async def letters_for(seat: Seat) -> tuple[str, tuple[Letter, ...]]:
-    """Return what to add to the next message of this member ("" nothing), and the letters to say `seat.delivered` of then."""
-    letters = await seat.letters()
-    return told(letters), letters
 
 
 def _id(given: str) -> str:

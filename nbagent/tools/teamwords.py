@@ -5,6 +5,7 @@ Pure. Read `line`, then `told`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from nbagent.core.board import Board
@@ -12,6 +13,7 @@ from nbagent.core.board_values import Letter, Task
 from nbagent.core.messages import clean
 
 _FRAME = "team-messages"
+_LIKE_A_HEAD = re.compile(r"^\[", re.MULTILINE)
 
 
 def line(board: Board, task: Task) -> str:
@@ -59,7 +61,7 @@ def whole(board: Board, task: Task) -> str:
 def told(letters: Sequence[Letter]) -> str:
     """Return letters as they are told to a member at its next turn; "" where there are none.
 
-    They are words of other agents: that they are not the person's is said, and none of them can end the frame.
+    They are words of other agents: that they are not the person's is said, and none can end the frame, or look as another's.
     """
     if not letters:
         return ""
@@ -68,7 +70,7 @@ def told(letters: Sequence[Letter]) -> str:
 
 
 def _inside(text: str) -> str:
-    return clean(text).replace(f"</{_FRAME}", f"<\\/{_FRAME}")
+    return _LIKE_A_HEAD.sub(r"\\[", clean(text)).replace(f"</{_FRAME}", f"<\\/{_FRAME}")
 
 
 def _head(letter: Letter) -> str:
@@ -76,7 +78,7 @@ def _head(letter: Letter) -> str:
         case "plan":
             return f"[{letter.sender} has a plan for task {letter.about}; answer it with answer_plan]"
         case "shutdown_request":
-            return f"[{letter.sender} asks you to end; answer with answer_shutdown]"
+            return f"[{letter.sender} asks you to end when your task is done; answer with answer_shutdown]"
         case "shutdown_approved":
             return f"[{letter.sender} ends]"
         case "shutdown_rejected":

@@ -190,8 +190,8 @@ async def test_letters_reach_it_in_the_middle_of_its_work_and_a_wish_to_go_waits
     await team.lead.post("ada", "Mind the tests.")
     await team.lead.post("ada", "", kind="shutdown_request")
     text = await team.ada.letters()
-    assert "From lead: Mind the tests." in text
-    assert "Please end when your task is done" in text
+    assert "[lead]\nMind the tests." in text
+    assert "[lead asks you to end when your task is done; answer with answer_shutdown]" in text
     assert await team.ada.letters() == "", "each letter is told once"
     team.work.hangs = False
     team.work.stop()

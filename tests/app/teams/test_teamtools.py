@@ -85,7 +85,7 @@ async def test_waiting_ends_with_what_happened_each_thing_once() -> None:
         text = await waiting
     text += await says(tools["wait_for_team"], seconds=1) if "It was in b.py" not in text else ""
     assert "ada completed task 1 (look)" in text
-    assert text.count("From ada: It was in b.py.") == 1
+    assert text.count("[ada]\nIt was in b.py.") == 1
     assert "Nothing new" in await says(tools["wait_for_team"], seconds=1)
 
 
