@@ -188,7 +188,7 @@ def _extension() -> Extension | None:
     if (shell := get_ipython()) is None:
         return None
     extension = current(shell)
-    if extension.stop is not None:
+    if extension.agents_code:
         raise ConfigError(_BY_AGENT)
     return extension
 

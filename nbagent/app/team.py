@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from nbagent.app.teamcrew import Crew
     from nbagent.core.ports import Notebook
 
+BY_AGENT = "An agent's own code can't begin a team, nor accept or discard what one did. Run that cell yourself, afterwards."
 NO_NESTED = "A teammate can't begin a team of its own: put tasks on the list of its team."
 
 
@@ -202,7 +203,10 @@ def _current() -> Extension:
 
     from nbagent.app.extension import current
 
-    return current(get_ipython())
+    extension = current(get_ipython())
+    if extension.agents_code:
+        raise ConfigError(BY_AGENT)
+    return extension
 
 
 async def _copies(trees: Worktrees | None, plan: TeamPlan) -> tuple[dict[str, Worktree], str]:

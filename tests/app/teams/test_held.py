@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from nbagent.app.extension import Extension
 from nbagent.app.team import accept, discard
 from nbagent.app.teamplan import TeamFile, TeamPlan
+from nbagent.app.underway import LiveRun
 from nbagent.core.errors import ConfigError
+from nbagent.core.run import Stop
 from tests.app.teams.project import Function, project
 
 
@@ -31,3 +34,16 @@ async def test_a_team_at_work_is_left_alone_and_can_be_had_when_it_has_ended(
     assert await deed(extension, plan.team)
     assert not extension.holds.here(f"team {plan.team}")
     extension.holds.close()
+
+
+def test_code_of_an_agent_in_the_background_is_not_taken_for_a_persons(shell: Any, at_home: Path) -> None:
+    extension = Extension(shell)
+    assert not extension.agents_code
+    extension.underway.add(LiveRun("run-1", "looks", "look", "", Stop(), background=True))
+    assert extension.agents_code
+
+    def in_a_cell() -> bool:
+        extension.persons.asked()
+        return extension.agents_code
+
+    assert not copy_context().run(in_a_cell), "the person's own cell, while one goes on in the background"
