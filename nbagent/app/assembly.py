@@ -220,7 +220,7 @@ def _inbox(extension: Extension, place: Place, ground: Ground, live: LiveRun) ->
     if ground.own:
         extension.notices.look(place.document, path_of(place))
     lasts = ground.own or ground.lasts
-    return extension.notices.inbox(ground.seat if lasts else "", live.id)
+    return extension.notices.inbox(ground.seat if lasts else None, live.id)
 
 
 async def _web(extension: Extension, settings: Settings, place: Place, ground: Ground) -> Offer:

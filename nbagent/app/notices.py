@@ -39,8 +39,8 @@ _ALONE = " Tell the person what matters of it, where that helps them now."
 class Notice:
     """One run beside a conversation.
 
-    `run`: its id; `seat`: what the conversation that hears of it is known by in the kernel `kernel`; `notebook`: the path by which
-    later kernels know that. `session`: the run's own. `parent`: the run that started it, which hears of it first while it goes
+    `run`: its id; `seat`: what the conversation that hears of it is known by in the kernel `kernel` ("" where that has no
+    notebook); `notebook`: the path by which later kernels know that. `session`: the run's own. `parent`: the run that started it, which hears of it first while it goes
     on. `text`: how it ended, "" while it has not.
     """
 
@@ -95,12 +95,12 @@ class Notices:
             with contextlib.suppress(OSError):
                 self._path(run).unlink()
 
-    def ready(self, seat: str, run: str = "") -> list[Notice]:
+    def ready(self, seat: str | None, run: str = "") -> list[Notice]:
         """Return what has ended and is not told yet: of runs that `run` started, and of those beside the conversation `seat`."""
         return [
             notice
             for notice in self._notices.values()
-            if notice.text and ((run and notice.parent == run) or (seat and notice.seat == seat))
+            if notice.text and ((run and notice.parent == run) or notice.seat == seat)
         ]
 
     def look(self, seat: str, notebook: str) -> None:
@@ -113,8 +113,8 @@ class Notices:
             if left and found.notebook == notebook and found.run not in self._notices:
                 self._notices[found.run] = replace(found, seat=seat, parent="", text=found.text or _CUT_OFF)
 
-    def inbox(self, seat: str, run: str) -> NoticeInbox:
-        """Return the inbox of the run `run` in the conversation `seat` ("": it hears only of those that it started)."""
+    def inbox(self, seat: str | None, run: str) -> NoticeInbox:
+        """Return the inbox of the run `run` in the conversation `seat` (None: it hears only of those that it started)."""
         return NoticeInbox(self, seat, run)
 
     # ── disk ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -159,7 +159,7 @@ class Notices:
 class NoticeInbox:
     """The inbox of one run (see core/inbox.py)."""
 
-    def __init__(self, notices: Notices, seat: str, run: str) -> None:
+    def __init__(self, notices: Notices, seat: str | None, run: str) -> None:
         self._notices, self._seat, self._run = notices, seat, run
         self._taken: tuple[str, ...] = ()
 

@@ -72,7 +72,7 @@ def main() -> None:
     forks = sys.argv[-1] in {"forks", "lingers"}
     began = time.monotonic()
     if forks:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # kernels interrupt what they have started; a stop comes by the links
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # kernels interrupt what they started; a stop comes by the links
         _warm()
         gc.collect()
         gc.freeze()

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from nbagent.app.teamcrew import Crew
     from nbagent.core.ports import Notebook
 
-BY_AGENT = "An agent's own code can't begin a team, nor accept or discard what one did. Run that cell yourself, afterwards."
+BY_AGENT = (
+    "An agent's own code can't begin a team, nor accept or discard what one did. Run that cell yourself, afterwards."
+)
 NO_NESTED = "A teammate can't begin a team of its own: put tasks on the list of its team."
 
 
@@ -124,7 +126,10 @@ class Team:
         Raises `ConfigError` for what must be changed first (no git repository, say), `RunFailed` where the lead's run could
         not finish.
         """
-        extension = _current()
+        return await self.run_in(_current())
+
+    async def run_in(self, extension: Extension) -> TeamAnswer:
+        """As `run`, in the kernel of `extension`."""
         if extension.host is not None:
             raise ConfigError(NO_NESTED)
         with _held(extension, self.name):

@@ -46,9 +46,9 @@ async def team(extension: Extension, rest: str) -> str:
         return await _COMMANDS[words[0]](extension, words[1] if len(words) > 1 else "")
     asked = _asked_for(words)
     if not asked.in_background:
-        await asked.run()
+        await asked.run_in(extension)
         return ""
-    running = asyncio.create_task(asked.run())
+    running = asyncio.create_task(asked.run_in(extension))
     extension.teams.add(running)
     running.add_done_callback(extension.teams.discard)
     begun = asyncio.create_task(asked.begun.wait())

@@ -104,7 +104,7 @@ class Found:
 
 def _work(transcript: Sequence[Message]) -> Value:
     """Take the next step of the newest task, from what has come of it so far."""
-    own = _since_prompt(transcript)
+    own = since_prompt(transcript)
     told = _TEST.search(prompt_text(transcript))
     if told is None:
         return "NOT DONE: the task does not name a test."
@@ -278,7 +278,7 @@ def _answered(transcript: Sequence[Message], tool: str) -> list[tuple[Block, str
     return [(block, texts.get(block["id"], "")) for block in _calls(transcript, tool)]
 
 
-def _since_prompt(transcript: Sequence[Message]) -> Sequence[Message]:
+def since_prompt(transcript: Sequence[Message]) -> Sequence[Message]:
     """Return what came after the newest prompt."""
     for index in range(len(transcript) - 1, -1, -1):
         message = transcript[index]

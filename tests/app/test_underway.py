@@ -105,7 +105,7 @@ def test_a_run_hears_of_those_that_it_started_wherever_it_runs_and_no_other_does
     notices = Notices(tmp_path, Seals(tmp_path / "key"), "k1")
     notices.begin(notice(parent="run-9"))
     notices.end("run-1", "has ended.")
-    assert notices.inbox("", "run-9").take() and not notices.inbox("", "run-8").take()
+    assert notices.inbox(None, "run-9").take() and not notices.inbox(None, "run-8").take()
     assert not notices.inbox("other", "run-8").take()
 
 

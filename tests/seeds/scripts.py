@@ -45,6 +45,16 @@ def works() -> ScriptedModel:
     return ScriptedModel([call("task", description="more", prompt="more"), prompt_text], name="worker")
 
 
+def hands_over() -> list:
+    """Gives the test suite to a subagent in the background and ends its turn."""
+    suite = call("task", description="run the tests", prompt="Run them.", agent="tester", run_in_background=True)
+    return [suite, "The tests run; I go on."]
+
+
+def long_work() -> ScriptedModel:
+    return ScriptedModel([call("shell", command="cat suite"), results], name="tester")
+
+
 def small() -> ScriptedModel:
     return ScriptedModel(["small"], name="small")
 

@@ -1,8 +1,10 @@
-"""Seed “master loop”: the eleven native capabilities, each in a whole run of the product; what comes next is named as next."""
+"""Seed “master loop”: the eleven native capabilities, each in a whole run of the product."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import sys
 from collections.abc import Iterator
 
@@ -15,6 +17,7 @@ from nbagent.core.agents import AgentSpec
 from tests.extend.mcp_rig import SCRIPT
 from tests.seeds.product import Product
 from tests.source import ROOT
+from tests.support.turns import until
 
 pytestmark = pytest.mark.slow
 
@@ -205,7 +208,33 @@ async def test_11_a_session_goes_on_after_a_restart_of_the_kernel(product):
     assert second.text == "large, after 3 messages"
 
 
-def test_3_and_7_background_agents_and_agent_teams_are_next_and_named_so():
-    readme = (ROOT / "README.md").read_text("utf-8")
-    (line,) = [line for line in readme.splitlines() if line.startswith("Next:")]
-    assert "background agents" in line and "teams of agents" in line
+async def test_3_background_agents_execute_long_work_while_the_conversation_goes_on(product):
+    product.extension.agents["tester"] = AgentSpec(
+        "tester", "runs tests", model="scripted:tests.seeds.scripts:long_work"
+    )
+    os.mkfifo(product.folder / "suite")  # a test suite that takes as long as the person wants
+    cell = asyncio.create_task(product.cell("hands_over"))  # in a terminal it lasts as long as its agents do
+    await until(lambda: product.extension.last is not None and "I go on" in str(product.messages()[-1:]))
+    (agent,) = product.extension.underway.background
+    assert agent.agent == "tester" and agent.id in await product.line("agents"), "it still runs, and the turn is over"
+    await asyncio.to_thread((product.folder / "suite").write_text, "12 passed")
+    assert (await cell).stop_reason == "end_turn"
+    await product.cell("hears")
+    assert "12 passed" in product.told(), "the result is told at the next turn"
+
+
+async def test_7_agent_teams_coordinate_in_parallel_on_a_shared_list(product):
+    product.write("data/penguins.csv", (ROOT / "notebooks" / "data" / "penguins.csv").read_text("utf-8"))
+    for words in (
+        ["init", "-q"],
+        ["add", "data"],
+        ["-c", "user.name=you", "-c", "user.email=you@example.org", "commit", "-qm", "data"],
+    ):
+        product.git(*words)
+    scripts = "-m scripted:nbagent.teach.many:leads --teammate-model scripted:nbagent.teach.many:describes"
+    await product.line(f'team "Describe the columns" --workers 2 --mode accept-edits {scripts}')
+    state = await product.line("team")
+    assert "3 completed" in state and "accept takes what was merged" in state
+    log = await product.line("team log")
+    assert "by ada" in log and "by ben" in log, "two of them, side by side"
+    assert not list(product.folder.glob("*.md")), "the person's files are theirs until they accept"
