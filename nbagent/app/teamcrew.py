@@ -15,7 +15,7 @@ from typing import Any
 from nbagent.app.jobs import Job, Outcome
 from nbagent.app.worker import perform
 from nbagent.core.board import LEAD, Board
-from nbagent.core.errors import BoardError, ToolError
+from nbagent.core.errors import NbagentError, ToolError
 from nbagent.core.limits import Limits
 from nbagent.core.messages import Json
 from nbagent.core.ports import Answered
@@ -101,7 +101,7 @@ class Crew:
             text = f"My process ended: {outcome.problem or outcome.status}. What I had in hand is free again."
             return board.now_is(name, "gone", self._seat.now()).post(name, LEAD, text, self._seat.now(), kind="notice")
 
-        with contextlib.suppress(BoardError):
+        with contextlib.suppress(NbagentError):  # else its lease tells
             await self._seat.boards.change(step)
 
     async def close(self) -> None:

@@ -21,7 +21,7 @@ from nbagent.app.teammeter import LeadMeter, less
 from nbagent.app.teamtools import Desk, both_sides, conflict_words, in_order, lead_tools, with_mail
 from nbagent.core.board import Board
 from nbagent.core.board_changes import changes
-from nbagent.core.errors import ConfigError
+from nbagent.core.errors import ConfigError, NbagentError
 from nbagent.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -190,9 +190,13 @@ class Lead:
         boards, known = self.desk.seat.boards, Board()
         lease = 60.0
         while True:
-            board = await boards.changed(known.version, lease / 4)
-            if boards.free(board) != board:
-                board = await boards.change(boards.free)
+            try:
+                board = await boards.changed(known.version, lease / 4)
+                if boards.free(board) != board:
+                    board = await boards.change(boards.free)
+            except NbagentError:  # it can't be reached for a moment: the watching must not end with that
+                await asyncio.sleep(1 / A_SECOND)
+                continue
             if board.version != known.version:
                 self._picture(board, known)
                 known = board

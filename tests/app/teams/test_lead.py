@@ -21,16 +21,17 @@ from nbagent.config import Settings
 from nbagent.core.board import LEAD, Board
 from nbagent.core.board_values import Member
 from nbagent.core.errors import ToolError
-from nbagent.core.events import ApprovalAnswered, ApprovalAsked, CallEnded, Event, Status
+from nbagent.core.events import ApprovalAnswered, ApprovalAsked, CallEnded, Event, Status, TeamChanged
 from nbagent.core.limits import Limits
 from nbagent.core.messages import Usage
 from nbagent.core.policy import Mode, Policy, Rule
 from nbagent.core.ports import Answered, Approval, Preview
 from nbagent.core.rules import Source
 from nbagent.core.run import Agent
-from nbagent.core.seat import Seat
+from nbagent.core.seat import Seat, Shared
 from nbagent.core.session import NoStore, Session
 from nbagent.core.tools import Toolset
+from nbagent.extend.board_store import StoreError
 from nbagent.headless.admission import Spending
 from nbagent.models.scripted import ScriptedModel
 from tests.core.rig import Person
@@ -80,6 +81,31 @@ def lead_of(person: Person) -> Seen:
     agent = Agent(ScriptedModel([]), Toolset(), Policy(), person)
     lead.joined(agent, events.append, Session("s", system="", tools=(), store=NoStore()))
     return Seen(lead, events)
+
+
+async def test_a_board_that_can_t_be_read_for_a_moment_is_watched_on() -> None:
+    seen = lead_of(Person(Answered(True)))
+    seen.lead.desk.seat.boards = boards = _AwayOnce(seen.lead.desk.seat.boards)
+    await boards.change(lambda board: board.create("two"))
+    watching = asyncio.create_task(seen.lead._watch())
+    await until(lambda: any(isinstance(one, TeamChanged) for one in seen.events))
+    watching.cancel()
+    assert boards.away == 1
+
+
+class _AwayOnce:
+    """A board that can't be reached when it is looked at for the first time."""
+
+    def __init__(self, boards: Shared) -> None:
+        self._boards = boards
+        self.read, self.change, self.free = boards.read, boards.change, boards.free
+        self.away = 0
+
+    async def changed(self, since: int, timeout: float) -> Board:
+        if not self.away:
+            self.away += 1
+            raise StoreError("the disk is away")
+        return await self._boards.changed(since, timeout)
 
 
 class _NoOthers:
