@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nbagent.app.consent import before_run
 from nbagent.app.handle import Handle
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nbagent.app.extension import Extension
     from nbagent.app.onerun import Outcome, Ready, Request
     from nbagent.app.place import Place
+    from nbagent.view.widget import AgentView
 
 _log = logging.getLogger("nbagent")
 
@@ -62,15 +63,22 @@ def shown_again(extension: Extension) -> Handle | None:
     live.handle.number = extension.number.keep()
     from IPython.display import display
 
-    display(live.view.widget)
+    display(panel_of(live.view), raw=True)
     print(STILL.format(live.id))  # noqa: T201  (the cell's own words)
     return live.handle
+
+
+def panel_of(view: AgentView) -> dict[str, Any]:
+    """Return what shows a live view, with no words for where there are no widgets: the record has them."""
+    return {WIDGET: {"version_major": 2, "version_minor": 0, "model_id": view.widget.model_id}, "text/plain": ""}
 
 
 async def beside(extension: Extension, ready: Ready, closing: AsyncExitStack, number: int) -> Handle:
     """Let a run that is ready go on by itself, with all that `closing` closes; return what stands for it."""
     live, place = ready.live, ready.place
     await place.leave_cell()
+    if place.bridge is not None:
+        place.bridge.cell_ended()
     handle = live.handle = Handle(live, extension.main, number)
     live.stop.apart()
     extension.notices.begin(notice_of(ready))

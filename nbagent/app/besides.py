@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nbagent.app.answer import Answer
-from nbagent.app.background import FAILED, WIDGET, recorded, seen
+from nbagent.app.background import FAILED, panel_of, recorded, seen
 from nbagent.app.handle import Handle
 from nbagent.app.notices import Notice, ended_words
 from nbagent.app.underway import LiveRun
@@ -253,4 +253,4 @@ def _shown(view: AgentView) -> Mapping[str, Any]:
 
     if view.view.ended is not None:
         return record(view.view)
-    return {WIDGET: {"version_major": 2, "version_minor": 0, "model_id": view.widget.model_id}, "text/plain": ""}
+    return panel_of(view)

@@ -9,6 +9,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
+from nbagent.app.background import panel_of
 from nbagent.core.errors import ConfigError
 from nbagent.core.shown import visible_plain
 from nbagent.jupyter.front_end import running_cell
@@ -96,7 +97,7 @@ def _watch(extension: Extension, run: LiveRun) -> str:
 
     if cell := running_cell(extension.shell):
         run.watched.add(cell)
-    display(run.view.widget)
+    display(panel_of(run.view), raw=True)
     return ""
 
 
@@ -106,7 +107,7 @@ async def _front(run: LiveRun) -> str:
         raise ConfigError(f"“{run.who}” does not run in the background.")
     from IPython.display import display
 
-    shown: Any = display(run.view.widget, display_id=True)
+    shown: Any = display(panel_of(run.view), display_id=True, raw=True)
     try:
         await run.handle.wait()
     except asyncio.CancelledError:

@@ -67,6 +67,7 @@ class Bridge:
         self._resend: dict[str, Callable[[], None]] = {}
         self._path = self._session = ""
         self._on_gone: Callable[[], None] = lambda: None
+        self._beside = False
         self._led = asyncio.Event()
         self._checking: asyncio.Task[None] | None = None
         self._closed = False
@@ -169,6 +170,11 @@ class Bridge:
         """Call `callback`, on the loop, when the page with the lease says that the running cell is not there any more."""
         self._on_gone = callback
 
+    def cell_ended(self) -> None:
+        """Say that the cell has ended and its run goes on beside it: whoever runs it anew sees the run's view in it again."""
+        self._beside = True
+        self.tell("beside")
+
     def tell(self, op: str, **arguments: Any) -> None:
         """Send an operation that needs no answer, from any thread; lost where no page holds the lease."""
         hello = self.lease
@@ -233,7 +239,7 @@ class Bridge:
         key = next(self._ids)
         with self._lock:
             self._hellos.add(key)
-        self._channel.send({"v": VERSION, "id": key, "op": "hello", "cell": self.cell})
+        self._channel.send({"v": VERSION, "id": key, "op": "hello", "cell": self.cell, "beside": self._beside})
 
     async def _next_answer(self, seconds: float) -> Hello | None:
         try:

@@ -45,6 +45,7 @@ function withDocument(context, send, stopped) {
   /** @type {any} */
   let last = null;
   let watching = false;
+  let beside = false; // the cell has ended, and its run goes on
   const { follow, ready } = follower(context);
   const moved = () => send({ op: "moved" });
   context.pathChanged?.connect(moved);
@@ -56,12 +57,17 @@ function withDocument(context, send, stopped) {
     /** @param {Json} request */
     hello(request) {
       const own = ownCell(notebook(), request.cell);
+      beside = request.beside === true;
       if (own && own === request.cell && !watching) {
         watching = true;
-        watchCell(context, own, () => send({ op: "cell-gone", cell: own }), stopped);
+        watchCell(context, own, { gone: () => send({ op: "cell-gone", cell: own }), beside: () => beside }, stopped);
       }
       const running = ownCell(notebook(), null) === request.cell; // in this tab
       return { document: true, own_cell: own, running, session: context.sessionContext?.session?.id ?? "" };
+    },
+    beside() {
+      beside = true;
+      return {};
     },
     /** @param {Json} request */
     fallback(request) {

@@ -128,12 +128,13 @@ export function follower(context) {
 /**
  * Watch the agent's cell while its run lives: call `gone` once when it is there no more. Where the person has taken the live
  * view out of it (cleared its output, made it another kind of cell and back) it is put back: the run may wait for an answer.
+ * Where the run goes on `beside` a cell that has ended, one that runs anew gets the view from the kernel.
  * @param {DocumentContext} context
  * @param {string} cell
- * @param {() => void} gone
+ * @param {{gone: () => void, beside: () => boolean}} run
  * @param {AbortSignal} stopped
  */
-export function watchCell(context, cell, gone, stopped) {
+export function watchCell(context, cell, { gone, beside }, stopped) {
   const { changed } = context.model.sharedModel;
   if (!changed) return;
   /** @type {Output[]} */
@@ -160,8 +161,12 @@ export function watchCell(context, cell, gone, stopped) {
     if (seen === "other") return notice(NO_CODE);
     back = own();
     if (!back) return;
+    if (beside() && back.executionState === "running") {
+      seen = ""; // looked at again when that ends: it may not have come to its turn
+      return;
+    }
     if (seen === "empty") replaceOutputs(back, [...view, ...back.getOutputs()]);
-    if (view.length) back.executionState = "running"; // the page took it as never run
+    if (view.length && !beside()) back.executionState = "running"; // the page took it as never run
   };
   const look = () => {
     const now = own();
