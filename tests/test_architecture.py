@@ -121,6 +121,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "tree_sitter_bash": {"tools/commandline.py": LAZY},
     "typer": {"outside": EAGER},
     "yaml": {"extend/frontmatter.py": LAZY},
+    "zmq": {"headless/page.py": EAGER},
 }  # fmt: skip
 
 

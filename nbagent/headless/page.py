@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import nbformat
+import zmq
 from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbformat import NotebookNode
@@ -172,7 +173,7 @@ class PageClient(NotebookClient):
         )
         if self._subshell is not None:
             message["header"]["subshell_id"] = self._subshell
-        kc.shell_channel.send(message)
+        send(kc.shell_channel, message)
 
     async def _open_subshell(self) -> None:
         """On ipykernel 7.0 to 7.3 answers reach a running cell through a subshell only, as JupyterLab does it."""
@@ -197,7 +198,7 @@ class PageClient(NotebookClient):
         return tuple(int(n) for n in re.findall(r"\d+", shown))
 
     async def _reply_to(self, channel: Any, request: Any) -> Json:
-        channel.send(request)
+        send(channel, request)
         async with asyncio.timeout(SUBSHELL_TIMEOUT):
             while True:
                 reply = await channel.get_msg(timeout=None)
@@ -211,6 +212,16 @@ class PageClient(NotebookClient):
     def whole(self) -> NotebookNode:
         """Return the notebook as it is now, with the cells that were added."""
         return cast("NotebookNode", nbformat.from_dict({**self.nb, "cells": self.document.cells}))
+
+
+def send(channel: Any, message: Json) -> None:
+    """Send on a channel on which a reply may be awaited meanwhile.
+
+    jupyter_client sends past the asyncio socket. That takes the signal of a message that came in the same moment, which
+    libzmq gives only once: the awaited reply would lie there unread, and its cell run for ever.
+    """
+    channel.send(message)
+    channel.socket.get(zmq.EVENTS)  # pyzmq looks then whether something is there to be read
 
 
 async def run_notebook(

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import stat
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
+import zmq
+import zmq.asyncio
+from jupyter_client.channels import AsyncZMQSocketChannel
+from jupyter_client.session import Session
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
@@ -22,6 +28,12 @@ from nbagent.jupyter.bridge import Bridge
 from nbagent.jupyter.front_end import reach, running_cell
 from nbagent.jupyter.notebook import LiveNotebook
 """
+
+BRIDGE_OPENS = {"comm_id": "bridge", "data": {"state": {"protocol": "nbagent-bridge/1"}}}
+SOMEBODY_THERE = {
+    "comm_id": "bridge",
+    "data": {"method": "custom", "content": {"v": 1, "op": "hello", "id": "1", "cell": None}},
+}
 
 
 def agent(*lines, after=""):
@@ -231,3 +243,29 @@ def test_writing_replaces_the_file_whole_and_keeps_its_mode(tmp_path):
         write_notebook(broken, path)
     assert nbformat.read(path, as_version=4).cells[0].source == "1"
     assert [p.name for p in tmp_path.iterdir()] == ["x.ipynb"]
+
+
+async def test_a_reply_that_comes_while_the_page_answers_the_bridge_is_read():
+    with (
+        zmq.Context() as there,
+        zmq.asyncio.Context() as here,
+        there.socket(zmq.ROUTER) as kernel,
+        here.socket(zmq.DEALER) as socket,
+    ):
+        socket.connect(f"tcp://127.0.0.1:{kernel.bind_to_random_port('tcp://127.0.0.1')}")
+        session = Session(key=b"secret")
+        page = PageClient(notebook())
+        page.kc = SimpleNamespace(session=session, shell_channel=AsyncZMQSocketChannel(socket, session))
+        session.send(socket, "execute_request")
+        who = kernel.recv_multipart()[0]
+        awaited = asyncio.create_task(page.kc.shell_channel.get_msg(timeout=None))
+        while select.select([socket.fd], [], [], 0)[0]:  # what came before the reply, as the connection's
+            await asyncio.sleep(0)
+
+        session.send(kernel, "execute_reply", ident=who)
+        assert select.select([socket.fd], [], [], 10)[0], "the signal of the reply"
+        page.handle_comm_msg([], {"msg_type": "comm_open", "content": BRIDGE_OPENS}, 0)
+        while select.select([socket.fd], [], [], 0)[0]:  # libzmq takes it not with each message that is sent
+            page.handle_comm_msg([], {"msg_type": "comm_msg", "content": SOMEBODY_THERE}, 0)
+        async with asyncio.timeout(10):
+            assert (await awaited)["msg_type"] == "execute_reply"

@@ -17,7 +17,7 @@ from typing import Any, Self
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
-from nbagent.headless.page import PageClient
+from nbagent.headless.page import PageClient, send
 from tests.core.rig import check_transcript
 from tests.support.messages_server import MessagesServer
 
@@ -53,7 +53,7 @@ class Page(PageClient):
         message = kc.session.msg("comm_msg", content={"comm_id": self._buttons[face], "data": data})
         if self._subshell is not None:  # on ipykernel 7.0 to 7.3, as a page does it
             message["header"]["subshell_id"] = self._subshell
-        kc.shell_channel.send(message)
+        send(kc.shell_channel, message)
 
 
 @dataclass(frozen=True)

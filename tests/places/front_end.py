@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from jupyter_client.manager import AsyncKernelManager
 
+from nbagent.headless.page import send
 from tests.bridge.pages import Page
 from tests.support.messages_server import MessagesServer
 
@@ -192,7 +193,7 @@ class FrontEnd:
         message = self.client.session.msg("comm_msg", {"comm_id": comm, "data": data})
         if self.subshell:
             message["header"]["subshell_id"] = self.subshell
-        self.client.shell_channel.send(message)
+        send(self.client.shell_channel, message)
 
     def heard(self) -> None:
         """Have `until` look again."""
@@ -202,7 +203,7 @@ class FrontEnd:
 
     async def _ask(self, channel: Any, request: Any) -> Json:
         answered = self._expect(request["header"]["msg_id"])
-        channel.send(request)
+        send(channel, request)
         return await answered
 
     def _expect(self, key: str) -> asyncio.Future[Json]:
@@ -237,7 +238,7 @@ class FrontEnd:
             else:
                 await self.until(lambda: bool(self.typed))
                 line = {"value": self.typed.pop(0)}
-                self.client.stdin_channel.send(self.client.session.msg("input_reply", line, parent=request))
+                send(self.client.stdin_channel, self.client.session.msg("input_reply", line, parent=request))
 
     async def _iopub(self) -> None:
         while True:
