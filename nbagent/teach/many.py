@@ -26,7 +26,7 @@ _COLUMN = re.compile(r"column (\w+)")
 
 def beside() -> list[Scripted]:
     """Looks at the islands while the person goes on working."""
-    return [[say("I look while you work."), call("inspect_variable", expression='penguins["island"]')], told()]
+    return [[say("I look while you work."), call("inspect_variable", name="penguins", column="island")], told()]
 
 
 # ── many inputs ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -82,6 +82,8 @@ def _step(transcript: Seen) -> Value:
         text = f"# {named[1]}\n\nOf the first {len(values)} values {len(set(values))} are different, e.g. {', '.join(sorted(set(values))[:3])}.\n"
         return call("write_file", path=f"{named[1]}.md", content=text)
     wrote = last_results(since)[-1].splitlines()[0]
+    if not wrote.startswith("wrote"):
+        return f"NOT DONE: {wrote}"
     return f"{named[1]}.md describes the column. {wrote}"
 
 

@@ -60,10 +60,10 @@ SEEN: dict[str, list[str]] = {
     "hidden": ["penguins: hidden by the person", "nothing of it is shown"],
     "sent": ["Request 1", "The password is ⟦secret:", "stands for a secret"],
     "show": ["penguins is shown to the model again"],
-    "beside": ["'Biscoe' (168)", "the cell ends when the run does"],
+    "beside": ["'Biscoe' (168)", "Done."],
     "underway": ["Explore", "columnist"],
     "map": ["152 of 344 rows", "68 of 344 rows", "124 of 344 rows", "done"],
-    "team": ["a task for each", "3 of 3 tasks done", "Your files are as they were"],
+    "team": ["3 of 3 tasks done", "wrote island.md", "merge the work of ada"],
     "teamstate": ["3 completed", "accept takes what was merged"],
     "rules": ["→ ask", "git status: only looks", "rm -rf data: no rule allows it"],
 }
