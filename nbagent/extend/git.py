@@ -4,7 +4,7 @@ A repository may bring programs along: hooks, filters, merge drivers, a file mon
 that nobody trusted, so hooks, monitor, editors, pagers, signing and the network are off in every call. Filters and merge
 drivers that the person set up (`~/.gitconfig`, the system's file: Git LFS, say) stay, for they run in each git of
 theirs; those of the repository's own settings do not, and `own_filters` names them, so that no file that needs one is
-committed or written without it. No setting is ever changed. It must not know what git is used for. Read `Git.run`.
+committed or written without it. Hooks that settings name (git 2.54) get another command. No setting is ever changed. It must not know what git is used for. Read `Git.run`.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _SILENT = ("-c", "core.sshCommand=false", "-c", "credential.helper=")
 _SERVERS = {"GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh"}  # and no `ext`, which is any program
 _WHO = tuple(f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL"))
 _PLUMBING = frozenset(
-    # commands that write or read no file of a checkout, so that no filter and no merge driver counts for them
+    # commands that write or read no file of a checkout and no ref, so that no filter, merge driver or hook counts for them
     {
         *("cat-file", "commit-tree", "config", "diff-tree", "for-each-ref", "hash-object", "ls-files", "ls-tree"),
-        *("merge-base", "merge-file", "mktree", "rev-list", "rev-parse", "show-ref", "symbolic-ref", "update-ref"),
-        *("var", "version", "write-tree", "branch", "check-attr", "check-ref-format"),
+        *("merge-base", "merge-file", "mktree", "rev-list", "rev-parse", "show-ref", "symbolic-ref"),
+        *("var", "version", "write-tree", "check-attr", "check-ref-format"),
     }
 )
 _TALK = re.compile(
@@ -60,6 +60,7 @@ _TALK = re.compile(
     re.DOTALL,
 )
 _FILTER, _DRIVER = re.compile(r"filter\.(.+)\.(\w+)", re.DOTALL), re.compile(r"merge\.(.+)\.driver", re.DOTALL)
+_HOOK = re.compile(r"hook\.(.+)\.(event|command)", re.DOTALL)
 
 
 class GitError(ToolError):
@@ -141,7 +142,7 @@ class Git:
         `ok` are the exit codes that are no failure; `env` is added to the environment (GIT_INDEX_FILE, say). Raises
         GitError for any other code, where git is not there, and where it takes longer than `seconds`.
         """
-        programs = Programs() if words[0] in _PLUMBING else await self.programs()
+        programs = Programs() if words[0] in _PLUMBING else await self.programs(env or {})
         if programs.servers and self._rules.talks:
             raise GitError(
                 f"The settings of the repository at {_shown(self.folder)} name a program for talking to servers "
@@ -184,9 +185,13 @@ class Git:
             f"one (git init, git add, git commit), or let them all work in this folder with --no-worktrees."
         )
 
-    async def programs(self) -> Programs:
-        """Find out which programs the repository's own settings would run on files, and how to keep them out."""
-        ran = await self._call(("config", "--includes", "--show-scope", "-z", "--list"), b"", {}, SECONDS)
+    async def programs(self, env: Mapping[str, str] | None = None) -> Programs:
+        """Find out which programs the repository's own settings would run on files, and how to keep them out.
+
+        `env` is the environment of the call that they are wanted for: it may name the repository.
+        """
+        named = {name: value for name, value in (env or {}).items() if name == "GIT_DIR"}
+        ran = await self._call(("config", "--includes", "--show-scope", "-z", "--list"), b"", named, SECONDS)
         if ran.code != 0:
             raise _failure(("config",), ran, self.folder)
         return _programs(ran.out)
@@ -260,6 +265,8 @@ def _programs(listed: bytes) -> Programs:
                 ours.add(key)
             elif scope != "command":
                 theirs[key] = value
+        elif (hook := _HOOK.fullmatch(key)) and scope != "command":  # whosever it is: hooks are off
+            settings |= {f"hook.{hook[1]}.command": ":", f"hook.{hook[1]}.enabled": "false"}
         elif scope in {"local", "worktree"} and key.startswith("branch.") and key.endswith(".mergeoptions"):
             settings[key] = ""
         elif scope in {"local", "worktree"} and key in {"pull.twohead", "pull.octopus"}:

@@ -75,6 +75,11 @@ def evil_settings(repo, evil):
 \ttwohead = evil
 [branch "nbagent/fix/lead"]
 \tmergeOptions = -s evil
+[hook "evil"]
+\tevent = post-commit
+\tevent = post-checkout
+\tevent = reference-transaction
+\tcommand = {evil}
 [extensions]
 \tworktreeConfig = true
 """
@@ -102,6 +107,18 @@ async def test_nothing_of_the_repository_runs_in_a_whole_life_of_a_team(repo):
     assert [file.path for file in accepted.files] == ["ana.dat", "b.txt", "bo.dat"]  # notebooks need the filter
     repo.git("-c", "core.hooksPath=", "checkout", "-q", "HEAD~1", "--", "b.txt")
     assert "evil" in ran.read_text()
+
+
+@pytest.mark.parametrize("scope", ["local", "worktree", "global"])
+async def test_a_hook_that_settings_name_has_nothing_to_run(repo, scope):
+    """Git runs such hooks since 2.54, wherever core.hooksPath leads; of two commands of one name the last one counts."""
+    if scope == "worktree":
+        repo.git("config", "extensions.worktreeConfig", "true")
+    repo.git("config", f"--{scope}", "hook.a=b.command", "evil")
+    repo.git("config", f"--{scope}", "hook.a=b.event", "reference-transaction")
+    git = repo.plumbing()
+    assert (await git.text("-c", "x.y=1", "config", "hook.a=b.command")) == ":"
+    assert dict((await git.programs()).settings) == {"hook.a=b.command": ":", "hook.a=b.enabled": "false"}
 
 
 @pytest.mark.parametrize(
