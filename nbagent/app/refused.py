@@ -1,6 +1,7 @@
 """`%agent allow` and `%agent deny`: the typed answer, for where no button can be clicked. Read `allow`.
 
-While a run asks, they answer it: from a subshell, or from code beside the run, since the kernel's other cells wait. Where
+While a run asks, they answer it: from a subshell, or from code beside the run, since the kernel's other cells wait. Those do
+not wait for runs in the background: a yes to one of these is typed at its card, so that no Run All gives it. Where
 nobody could be asked, the run has gone on or ended; then `%agent allow 1 CODE` keeps the rule for exactly the refused
 call, so that running the agent's cell again passes. The code is shown with the refusal only: a notebook that holds an
 `%agent allow` beforehand gives itself no permission. Where the front end takes input, a typed yes does in its place.
@@ -17,7 +18,10 @@ from nbagent.jupyter.approval import card
 from nbagent.jupyter.front_end import takes_input
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from nbagent.app.extension import Extension
+    from nbagent.core.ports import Approval
     from nbagent.jupyter.refusals import Refusal
 
 NOTHING = "No question is open, and no call was refused in the last run of this kernel."
@@ -27,7 +31,7 @@ AGAIN = "Run the agent's cell again."
 def allow(extension: Extension, rest: str) -> str:
     """Allow the call `rest` names (its number, 1 if not given, and its code); raises `ConfigError` where it can't."""
     number, code = _named(rest)
-    if answered := _answer(extension, number, Answered(approved=True)):
+    if answered := _answer(extension, number, Answered(approved=True), sure=_is_sure):
         return answered
     if not extension.refusals.open:
         return NOTHING
@@ -41,7 +45,7 @@ def allow(extension: Extension, rest: str) -> str:
     if not takes_input(extension.shell):
         return _listed(extension)
     refusal = next(refusal for refusal in extension.refusals.open if refusal.number == number)
-    if _typed_yes(refusal):
+    if _typed_yes(refusal.approval):
         extension.refusals.allow(refusal)
         return _kept(refusal)
     return "Nothing was allowed."
@@ -66,7 +70,9 @@ def _named(rest: str) -> tuple[int, str]:
     return int(number), code.strip()
 
 
-def _answer(extension: Extension, number: int, answered: Answered) -> str:
+def _answer(
+    extension: Extension, number: int, answered: Answered, sure: Callable[[Extension, Approval], bool] = lambda *_: True
+) -> str:
     """Answer the open question `number` of all runs under way; return what was done, "" where none waits."""
     waiting = extension.underway.asks
     if not waiting:
@@ -75,13 +81,21 @@ def _answer(extension: Extension, number: int, answered: Answered) -> str:
         count = "only one question is" if len(waiting) == 1 else f"only {len(waiting)} questions are"
         raise ConfigError(f"There is no question {number}: {count} open.")
     asked = waiting[number - 1]
+    if not sure(extension, asked):
+        return f"Nothing was allowed. It still waits for your answer, in its panel and in the tray: {asked.title}"
     if not extension.underway.answer(asked.call_id, asked.hash, answered):
         return "It has its answer already."
     return f"{'Allowed' if answered.approved else 'Denied'}: {asked.title}"
 
 
-def _typed_yes(refusal: Refusal) -> bool:
-    print("\n".join(card(refusal.approval)))  # noqa: T201  (this front end shows text)
+def _is_sure(extension: Extension, asked: Approval) -> bool:
+    """Whether the cell's word is enough: beside a run in the background it may have been written before anything was asked."""
+    run = extension.underway.foreground
+    return (run is not None and asked in run.asks) or (takes_input(extension.shell) and _typed_yes(asked))
+
+
+def _typed_yes(asked: Approval) -> bool:
+    print("\n".join(card(asked)))  # noqa: T201  (this front end shows text)
     try:
         return builtins.input("y = yes, exactly this, in this session; anything else = no: ").strip().casefold() in {
             "y",
