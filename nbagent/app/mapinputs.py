@@ -114,7 +114,10 @@ def _item(index: int, given: Any, folder: Path) -> Item:
         return Item(index, "text", given, {"input": text}, {"item": text})
     if isinstance(given, tuple) and hasattr(given, "_asdict"):
         given = cast("Any", given)._asdict()
-    value = _plain(index, given)
+    try:
+        value = _plain(index, given)
+    except RecursionError:
+        raise ConfigError(f"Input {index} holds itself, or is nested too deeply to travel in a job.") from None
     if len(json.dumps(value)) > LARGEST:
         raise ConfigError(
             f"Input {index} is larger than {LARGEST // 1024} KB: save it to a file, and give the path as the input."

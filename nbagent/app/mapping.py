@@ -97,6 +97,8 @@ def map(  # noqa: A001  (what everybody calls it; it is read as nbagent.map)
         ConfigError: What has to be changed first, in a sentence.
         MapStopped: It was stopped; `.table` has what was done.
     """
+    if not isinstance(prompt, str) and not callable(prompt):
+        raise ConfigError(f"prompt = {prompt!r} is no text, and no function of an input that returns one.")
     extension = _extension()
     settings, granted = _settings(extension, model=model, mode=mode, allow=allow, max_turns=max_turns, timeout=timeout)
     fields, folder = fields_of(schema), extension.folder if extension is not None else Path.cwd()
@@ -256,8 +258,9 @@ def _again(again: Again, resume: object) -> Again:
 
 
 def _limits(budget: float | None, tokens: int | None) -> Limits:
-    for name, value in (("budget", budget), ("budget_tokens", tokens)):
-        if value is not None and not value > 0:
+    given: dict[str, Any] = {"budget": budget, "budget_tokens": tokens}
+    for name, value in given.items():
+        if value is not None and (not isinstance(value, int | float) or not value > 0):
             raise ConfigError(f"{name} = {value!r} must be a number above 0.")
     return Limits(usd=budget, tokens=tokens)
 

@@ -7,7 +7,6 @@ Here a team is put together and its end summed up: `teamlead` is the lead's side
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -130,8 +129,12 @@ class Team:
 
     async def run_in(self, extension: Extension) -> TeamAnswer:
         """As `run`, in the kernel of `extension`."""
+        from nbagent.app.cell import RUNNING
+
         if extension.host is not None:
             raise ConfigError(NO_NESTED)
+        if extension.stop is not None:  # before copies are made, and this one counts as the last
+            raise ConfigError(RUNNING)
         with _held(extension, self.name):
             return await self._run(extension)
 
@@ -159,8 +162,13 @@ class Team:
             answer = made if isinstance(made, Answer) else await made
         finally:
             await boards.change(lambda board: board.now_is(LEAD, "gone", seat.now()))
-            kept = _ended(kept, lead, answer, folder)
-            kept.write(folder)
+            if lead.crew is None:  # the run did not begin: the last team is the one before
+                kept.forget(folder)
+                if trees is not None:
+                    await trees.discard()
+            else:
+                kept = _ended(kept, lead, answer, folder)
+                kept.write(folder)
         assert answer is not None  # else it was raised
         extension.errands.append(_heard(plan, answer.text, lead.accepted))
         return _answer(kept, answer, await boards.read())
@@ -382,11 +390,3 @@ def known(extension: Extension, team: str = "") -> TeamFile:
             'There was no team here yet. Begin one: %agent team "Make the failing tests pass" --workers 3'
         )
     return kept
-
-
-def words_of(rest: str) -> list[str]:
-    """Split what stands after `%agent team` into words, as a shell does; quotes that don't close count as letters."""
-    try:
-        return shlex.split(rest)
-    except ValueError:
-        return rest.split()

@@ -6,17 +6,20 @@ Read `team`.
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from typing import TYPE_CHECKING
 
 from nbagent.app.options import names as agent_options
 from nbagent.app.options import parser
-from nbagent.app.team import Team, accept, discard, known, words_of
+from nbagent.app.team import Team, accept, discard, known
 from nbagent.app.teamtools import summary
 from nbagent.core.board import LEAD, Board
-from nbagent.core.errors import ConfigError
+from nbagent.core.errors import BoardError, ConfigError
 from nbagent.core.shown import visible_plain
+from nbagent.extend.board_store import StoreError
 from nbagent.extend.boards import Boards
+from nbagent.extend.git import GitError
 from nbagent.tools import team as team_tools
 from nbagent.view.text import one_line
 
@@ -36,14 +39,31 @@ _FLAGS = ("--plan-first", "--no-worktrees", "--committed")
 _VALUES = ("--workers", "--names", "--teammate-model")
 
 
+def _words(rest: str) -> list[str]:
+    """Split what stands after `%agent team` into words, as a shell does; quotes that don't close count as letters."""
+    try:
+        return shlex.split(rest)
+    except ValueError:
+        return rest.split()
+
+
 async def team(extension: Extension, rest: str) -> str:
-    """Carry out `%agent team …`; raises `ConfigError`."""
-    words = words_of(rest)
+    """Carry out `%agent team …`; raises `ConfigError`, also for what git or the board refuse."""
+    try:
+        return await _carried_out(extension, rest)
+    except (GitError, BoardError, StoreError) as error:
+        raise ConfigError(str(error)) from error
+
+
+async def _carried_out(extension: Extension, rest: str) -> str:
+    words = _words(rest)
     quoted = rest.lstrip()[:1] in {'"', "'"}
     if not words:
         return await _state(extension)
     if not quoted and len(words) <= 2 and words[0] in _COMMANDS:
         return await _COMMANDS[words[0]](extension, words[1] if len(words) > 1 else "")
+    if not quoted and len(words) == 1:
+        raise ConfigError(f"%agent team: there is no {words[0]!r}. A goal of one word stands in quotes.\n{HELP}")
     asked = _asked_for(words)
     if not asked.in_background:
         await asked.run_in(extension)
@@ -112,7 +132,7 @@ def _next_step(kept: TeamFile) -> str:
         return "It was discarded."
     if kept.accepted:
         return "What was merged is in your files. %agent team discard takes its copies away."
-    if not kept.merged:
+    if not any(kept.merged.values()):
         return "Nothing is merged. %agent team discard takes its copies away."
     return "Your files are as they were: %agent team accept takes what was merged, %agent team discard throws it away."
 

@@ -5,6 +5,7 @@ Must not know how a team works. Read `TeamPlan`, then `TeamFile`.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import secrets
@@ -40,6 +41,7 @@ NAMES = (
 """What teammates are called where nobody names them."""
 MOST = len(NAMES)
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+_TEAM = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,11 @@ class TeamFile:
         except OSError:
             return
 
+    def forget(self, folder: Path) -> None:
+        """Take away what is kept: the team did not begin."""
+        with contextlib.suppress(OSError):
+            (folder / FOLDER / f"{self.plan.team}.json").unlink()
+
     def but(self, **changes: Any) -> TeamFile:
         """Return it with some things other."""
         return replace(self, **changes)
@@ -139,7 +146,29 @@ def _read(place: Path) -> TeamFile | None:
     try:
         said: dict[str, Any] = json.loads(place.read_text("utf-8"))
         plan: dict[str, Any] = said.pop("plan")
-        plan["names"] = tuple(plan["names"])
-        return TeamFile(TeamPlan(**plan), **said)
-    except (OSError, ValueError, TypeError, KeyError):
+        plan["names"] = tuple(map(str, plan["names"]))
+        found = TeamFile(TeamPlan(**plan), **said)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+    return found if _sound(found, place) else None
+
+
+def _sound(found: TeamFile, place: Path) -> bool:
+    """Whether a file says what such a file can say: a folder that was handed on may bring any."""
+    plan = found.plan
+    texts: tuple[Any, ...] = (plan.goal, plan.options, plan.teammate_model, found.text)
+    numbers: tuple[Any, ...] = (plan.began, found.ended)
+    lists: Any = found.merged.values() if _is_dict(found.merged) else (None,)
+    tables: tuple[Any, ...] = (found.conflicts, found.sessions)
+    return (
+        plan.team == place.stem
+        and _TEAM.fullmatch(plan.team) is not None
+        and all(isinstance(one, str) for one in texts)
+        and all(isinstance(one, int | float) and one == one for one in numbers)  # noqa: PLR0124  (not a number)
+        and all(isinstance(files, list) and all(isinstance(one, str) for one in files) for files in lists)
+        and all(_is_dict(one) and all(isinstance(text, str) for text in one.values()) for one in tables)
+    )
+
+
+def _is_dict(value: object) -> bool:
+    return isinstance(value, dict)

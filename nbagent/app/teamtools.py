@@ -60,7 +60,7 @@ class Others(Protocol):
 class Desk:
     """What the lead works with: its seat, its copy of the repository (None: everybody works in one folder), the others.
 
-    `merged` and `conflicts` say by teammate how its last merge went; `told` is the board that the lead knows.
+    `merged` says by teammate what all its merges brought, `conflicts` where its last one stopped; `told` is the board that the lead knows.
     """
 
     seat: Seat
@@ -171,11 +171,19 @@ async def _known(desk: Desk, name: str) -> str:
 async def _told_of(desk: Desk, name: str, outcome: Merged | Conflicted) -> Result:
     desk.conflicts.pop(name, None)
     if isinstance(outcome, Merged):
-        desk.merged[name] = outcome
+        desk.merged[name] = _together(desk.merged.get(name), outcome)
         return Result((text_block(merged_words(name, outcome)),), f"merged {name}")
     desk.conflicts[name] = outcome
     text = f"Not merged: the work of {name} is in conflict with what is merged already: {conflict_words(outcome)}."
     return Result((text_block(f"{text} Nothing was changed. read_conflict shows both sides."),), f"{name}: conflict")
+
+
+def _together(before: Merged | None, now: Merged) -> Merged:
+    """Return all that the merges of a teammate brought: one that brought nothing takes nothing away."""
+    if before is None:
+        return now
+    files = tuple(dict.fromkeys((*before.files, *now.files)))
+    return replace(now, files=files, already=before.already and now.already)
 
 
 def merged_words(name: str, outcome: Merged) -> str:

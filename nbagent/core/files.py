@@ -17,7 +17,7 @@ def private_folder(folder: Path) -> None:
     Raises OSError, also where a link would lead out of `.nbagent`: the folder may be somebody else's.
     """
     root = next((place for place in (folder, *folder.parents) if place.name == ".nbagent"), folder)
-    for place in (root, folder):
+    for place in (folder, *folder.parents)[: len(folder.parts) - len(root.parts) + 1]:
         if place.is_symlink():
             raise OSError(errno.ELOOP, "it is a link", str(place))
     folder.mkdir(parents=True, exist_ok=True)

@@ -124,7 +124,7 @@ class Boards:
             if board.version != since or left <= 0:
                 return board
             shortest = min((task.lease for task in board.tasks if task.state == "in_progress"), default=60.0)
-            await asyncio.sleep(min(pause, left, shortest / 4))
+            await asyncio.sleep(min(pause, left, max(shortest / 4, _FIRST_PAUSE)))
             pause = min(pause * 1.5, self.store.longest_pause)
 
     def free(self, board: Board) -> Board:
@@ -154,5 +154,5 @@ def _board(text: str) -> tuple[Board, tuple[str, ...]]:
         if said["format"] > FORMAT:
             raise StoreError("the team's board was written by a newer nbagent: update this one to work with it")
         return Board.from_json(said["board"]), tuple(said["writes"])
-    except (ValueError, TypeError, KeyError, BoardError) as error:
+    except (ValueError, TypeError, KeyError, BoardError, RecursionError) as error:
         raise StoreError(f"the team's board can't be read: {error}") from error

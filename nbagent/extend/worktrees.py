@@ -235,11 +235,11 @@ class Worktrees:
             raise GitError(
                 f"Not yet in your files: the work of {', '.join(kept)}. Accept it first, or throw it away with discard."
             )
+        folder = await asyncio.to_thread(_unlinked, self._folder(git))
         for name in await self.names():
             await self._forget(git, name)
         for ref in (await git.text("for-each-ref", "--format=%(refname)", f"refs/nbagent/{self.team}/files")).split():
             await git.run("update-ref", "-d", ref)
-        folder = git.folder / ".nbagent" / "worktrees" / self.team
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
     async def discard(self) -> None:
@@ -264,12 +264,15 @@ class Worktrees:
     async def _tip(self) -> str:
         return await (await self._here()).find("rev-parse", "-q", "--verify", f"refs/heads/{self._branch(LEAD)}")
 
+    def _folder(self, git: Git) -> Path:
+        return git.folder / ".nbagent" / "worktrees" / self.team
+
     def _branch(self, name: str) -> str:
         return f"nbagent/{self.team}/{name}"
 
     async def _add(self, name: str) -> Worktree:
         git, base = await self._here(), await self._base()
-        folder = git.folder / ".nbagent" / "worktrees" / self.team
+        folder = await asyncio.to_thread(_unlinked, self._folder(git), name)
         try:
             await asyncio.to_thread(private_folder, folder)
         except OSError as error:
@@ -279,7 +282,7 @@ class Worktrees:
         return worktree
 
     def _worktree(self, git: Git, name: str, base: str) -> Worktree:
-        path = git.folder / ".nbagent" / "worktrees" / self.team / name
+        path = self._folder(git) / name
         inside = self.root.resolve().relative_to(git.folder.resolve())
         return Worktree(name, path, path / inside, self._branch(name), base)
 
@@ -314,7 +317,7 @@ class Worktrees:
         branch = self._branch(name)
         tip = await git.text("rev-parse", f"refs/heads/{branch}")
         count, files = await merging.own_work(git, base, tip)
-        path = git.folder / ".nbagent" / "worktrees" / self.team / name
+        path = self._folder(git) / name
         waiting = len((await pending(self._git.at(path))).take) if (path / ".git").is_file() else 0
         merged = bool(lead) and await merging.contains(git, lead, tip)
         was, where = self._conflicts.get(name, ("", ()))
@@ -331,17 +334,30 @@ class Worktrees:
             held.append(head)
         for name in names:
             tip = await git.text("rev-parse", f"refs/heads/{self._branch(name)}")
-            path = git.folder / ".nbagent" / "worktrees" / self.team / name
+            path = self._folder(git) / name
             loose = (path / ".git").is_file() and bool((await pending(self._git.at(path))).take)
             if loose or int(await git.text("rev-list", "--count", "--no-merges", tip, "--not", *held)):
                 found.append(name)
         return [name for name in found if name != LEAD] or found  # the lead's has the others' work in it
 
     async def _forget(self, git: Git, name: str) -> None:
-        path = git.folder / ".nbagent" / "worktrees" / self.team / name
+        path = self._folder(git) / name
         await git.run("worktree", "remove", "--force", "--force", str(path), ok=(0, 128))  # 128: it was not there
         await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
         await git.run("update-ref", "-d", f"refs/heads/{self._branch(name)}")
+
+
+def _unlinked(folder: Path, name: str = "") -> Path:
+    """Return the folder of a team's copies; raise GitError where a link stands on the way: what it leads to is not a team's.
+
+    A folder that somebody handed on may bring such a link; what is made or removed behind it would be the person's own.
+    """
+    for place in (folder.parents[1], folder.parent, folder, folder / name):
+        if place.is_symlink() or getattr(place, "is_junction", bool)():
+            raise GitError(
+                f"{clean(str(place))} is a link, so nothing is made or removed there. Remove the link first."
+            )
+    return folder
 
 
 def plain_name(name: str) -> str:

@@ -76,10 +76,11 @@ def _next(transcript: Sequence[Message]) -> Value:
 def _summary(transcript: Sequence[Message]) -> str:
     merges = [(str(block["input"]["teammate"]), text) for block, text in _answered(transcript, "merge_teammate")]
     lines = [f"- {name}: {text.splitlines()[0]}" for name, text in merges if text.strip()]
-    good = sum(text.startswith("Merged") for _, text in merges)
-    conflicts = sum("in conflict" in text for _, text in merges)
-    head = f"{good} of {len(merges)} branches are merged cleanly" + (
-        f", {conflicts} in conflict." if conflicts else "."
+    names = set(dict(merges))
+    conflicts = {name for name, text in dict(merges).items() if "in conflict" in text}  # by the last merge of each
+    good = {name for name, text in merges if text.startswith(("Merged", "Nothing new"))} - conflicts
+    head = f"The work of {len(good)} of {len(names)} teammates is merged cleanly" + (
+        f", {len(conflicts)} in conflict." if conflicts else "."
     )
     return "\n".join([head, *lines])
 

@@ -165,7 +165,7 @@ async def test_a_disk_that_can_not_be_written_is_one_sentence(repo):
         await repo.team().add("ana")
     (repo.top / ".nbagent").unlink()
     (repo.top / ".nbagent").symlink_to(repo.tmp)
-    with pytest.raises(GitError, match="can't be made: it is a link"):
+    with pytest.raises(GitError, match="is a link, so nothing is made"):
         await repo.team().add("ana")
 
 
@@ -330,3 +330,21 @@ async def test_what_is_not_accepted_is_only_removed_when_told_so(repo):
     assert (await team.state(), await team.differs(), await team.patch()) == ((), (), "")
     assert repo.git("for-each-ref", "--format=%(refname)") == "refs/heads/main"  # asking begins nothing
     assert (await team.begin()).head == repo.git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("link", [".nbagent/worktrees", ".nbagent/worktrees/fix", ".nbagent"])
+async def test_behind_a_link_that_a_folder_brought_nothing_is_made_or_removed(repo, link):
+    mine = repo.top.parent / "mine"
+    for place in (mine, mine / "fix", mine / "worktrees" / "fix"):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "thesis.txt").write_text("precious")
+    before = sorted(mine.rglob("*"))
+    (repo.top / link).parent.mkdir(parents=True, exist_ok=True)
+    (repo.top / link).symlink_to(mine)
+    team = repo.team()
+    with pytest.raises(GitError, match="is a link, so nothing is made or removed there"):
+        await team.discard()
+    with pytest.raises(GitError, match="is a link"):
+        await team.add("ana")
+    assert sorted(mine.rglob("*")) == before
+    assert repo.git("worktree", "list", "--porcelain").count("worktree ") == 1

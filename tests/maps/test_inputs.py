@@ -86,6 +86,13 @@ def test_what_can_not_be_an_input_is_said(wrong: object, said: str) -> None:
     assert said in str(error.value)
 
 
+def test_what_holds_itself_can_not_be_an_input() -> None:
+    endless: list[object] = []
+    endless.append(endless)
+    with pytest.raises(ConfigError, match="Input 0 holds itself"):
+        items_of([endless], Path())
+
+
 @pytest.mark.parametrize("wrong", ["one.csv", Path("one.csv"), {"a": 1}, 5])
 def test_one_input_is_no_list_of_inputs(wrong: object) -> None:
     with pytest.raises(ConfigError, match="inputs"):

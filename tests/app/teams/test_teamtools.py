@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,7 @@ class Copies:
     """A lead's copy in which ben's work conflicts until it is settled."""
 
     asked: list[object] = field(default_factory=list)
+    brings: tuple[str, ...] = ("a.py",)
 
     async def merge(self, name: str) -> Merged | Conflicted:
         return await self.resolve(name, {})
@@ -45,7 +47,7 @@ class Copies:
         self.asked.append((name, dict(texts), dict(sides or {})))
         if name == "ben" and not texts and not sides:
             return Conflicted("b", (CONFLICT,))
-        return Merged(name, ("a.py",), "abc")
+        return Merged(name, self.brings, "abc", already=not self.brings)
 
 
 class Crew:
@@ -111,6 +113,17 @@ async def test_a_conflict_is_told_with_both_sides_and_settled_only_by_an_answer(
     assert made.merging.asked[-1] == ("ben", {}, {"a.py": "theirs"})
     with pytest.raises(ToolError, match="no conflict of 'ben'"):
         await says(tools["read_conflict"], teammate="ben")
+
+
+async def test_what_the_merges_of_a_teammate_brought_adds_up() -> None:
+    made, _, tools = desk()
+    assert isinstance(made.merging, Copies)
+    for files in (("a.py",), ("b.py", "a.py"), ()):
+        made.merging.brings = files
+        text = await says(tools["merge_teammate"], teammate="ada")
+    assert text == "Nothing new of ada: all of it is merged."
+    assert made.merged["ada"].files == ("a.py", "b.py")
+    assert not made.merged["ada"].already
 
 
 async def test_only_members_are_merged_and_started() -> None:
@@ -223,6 +236,24 @@ def test_a_team_is_found_again_by_its_name_its_beginning_or_as_the_last_one(tmp_
     assert found.plan.goal == "first things"
     with pytest.raises(ConfigError, match="names no team"):
         team_file(tmp_path, "third")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"merged": 5}, {"merged": {"ada": 5}}, {"merged": {"ada": [1]}}, {"conflicts": {"ada": 5}}, {"sessions": []}, {"text": 1},
+        {"plan": 5}, {"plan": {"goal": "x", "names": ["ada"], "team": "evil", "began": "later"}},
+        {"plan": {"goal": 5, "names": ["ada"], "team": "evil"}}, {"plan": {"goal": "x", "names": ["ada"], "team": "other"}},
+    ],
+)  # fmt: skip
+def test_a_file_that_says_what_no_team_says_is_no_team(wrong: object, tmp_path: Path) -> None:
+    place = tmp_path / ".nbagent" / "teams" / "evil.json"
+    place.parent.mkdir(parents=True)
+    right = {"plan": {"goal": "x", "names": ["ada"], "team": "evil", "began": 1.0}}
+    place.write_text(json.dumps(right))
+    assert team_file(tmp_path) is not None
+    place.write_text(json.dumps({**right, **wrong}))  # type: ignore[dict-item]
+    assert team_file(tmp_path) is None
 
 
 # ── the script that repairs ──────────────────────────────────────────────────────────────────────────────────────────
