@@ -19,7 +19,7 @@ from jupyter_client.manager import start_new_kernel
 pytestmark = [pytest.mark.kernel, pytest.mark.places, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
-STEPS = int(os.environ.get("CROWD_STEPS", "60"))
+STEPS = int(os.environ.get("CROWD_STEPS", "40"))
 SEED = int(os.environ.get("CROWD_SEED", "5"))
 BEGIN = "from tests.places.crowd import Crowd\ncrowd = Crowd(get_ipython(), {seed})"
 WITHIN = 20.0  # seconds in which every cell must have its reply

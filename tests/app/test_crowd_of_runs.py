@@ -1,13 +1,15 @@
-"""The random test with real cells: `%%agent --background`, a page, and a person who runs, answers, stops and interrupts.
+"""A random test with real cells: `%%agent --background`, a page, and a person who runs, answers, stops and interrupts.
 
-By hand: CROWD_STEPS=100 CROWD_SEED=2 pytest -s tests/benchmarks/crowd_of_runs.py (see tests/places/test_crowd.py).
+CROWD_STEPS=500 and CROWD_SEED make it longer, or another (see tests/places/test_crowd.py, whose agents are not cells).
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
+from typing import Any
 
 import pytest
 
@@ -17,15 +19,16 @@ from tests.support.messages_server import MessagesServer
 
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(900)]
 
-STEPS = int(os.environ.get("CROWD_STEPS", "25"))
-SEED = int(os.environ.get("CROWD_SEED", "11"))
+STEPS = int(os.environ.get("CROWD_STEPS", "40"))
+SEED = int(os.environ.get("CROWD_SEED", "2"))
 AT_ONCE = 3
+DEEDS = {"cell": 8, "endless": 1, "yes": 10, "no": 1, "stop": 1, "press Stop": 1, "agent": 4}
 AGENT = "%%agent --background --again --new -m scripted:tests.places.crowd_scripts:crowd --name n{0}\nDo it, {0}."
 BEGIN = """
 import asyncio, contextlib, random, time
 from nbagent.app.extension import current
 from nbagent.core.ports import Answered
-extension, marks, asked, yes = current(get_ipython()), [], set(), []
+extension, marks, yes, no = current(get_ipython()), [], [], []
 random.seed({seed})
 @contextlib.contextmanager
 def mark(name):
@@ -36,9 +39,12 @@ def mark(name):
         marks.append(("out", name))
 def answer(approved):
     asks = extension.underway.asks
-    asked.update(approval.call_id for approval in asks)
     if asks and extension.underway.answer(asks[0].call_id, asks[0].hash, Answered(approved)):
-        yes.append(asks[0].call_id)
+        (yes if approved else no).append(asks[0].call_id)
+async def gone(name):
+    async with asyncio.timeout(20):
+        while any(run.name == name for run in extension.underway.runs.values()):
+            await asyncio.sleep(0.02)
 """
 CELLS = (
     "with mark({0!r}): pass",
@@ -49,7 +55,13 @@ CELLS = (
 ENDLESS = (
     "with mark({0!r}):\n    for _ in range(600): await asyncio.sleep(0.1)"  # a loop that sleeps hears an interrupt late
 )
-STOP = "if runs := list(extension.underway.runs.values()):\n    random.choice(runs).stop.now()"
+STOP = """
+if runs := list(extension.underway.runs.values()):
+    run = random.choice(runs)
+    run.stop.now()
+    await gone(run.name)
+"""
+GONE = "await gone('n{}')"
 STOP_ALL = """
 for run in list(extension.underway.runs.values()):
     run.stop.now()
@@ -69,11 +81,31 @@ def interleaved(marks: list[list[str]]) -> list[str]:
     return wrong
 
 
+def lost(transcripts: list[list[dict[str, Any]]], begun: set[str], yes: list[str], no: list[str]) -> list[str]:
+    """The calls whose code did what the person had not said, by their results: it ran unasked, or did not and was allowed."""
+    blocks = [block for messages in transcripts for message in messages for block in message["content"]]
+    texts = {b["tool_use_id"]: json.dumps(b["content"]) for b in blocks if b["type"] == "tool_result"}
+    wrong, seen = [], set[str]()
+    for block in blocks:
+        if block["type"] != "tool_use" or block["name"] != "run_python":
+            continue
+        call, ran = block["id"], block["input"]["code"].split("'")[1] in begun
+        seen.add(call)
+        cut = "Interrupted: " in texts[call] or "interrupted this call" in texts[call]  # before its turn came
+        if ran != (call in yes) and not (call in yes and cut):
+            wrong.append(f"{call} {'ran' if ran else 'did not run'}: {texts[call][:200]}")
+    return wrong + [f"{call} was answered and is in no session" for call in {*yes, *no} - seen]
+
+
 class Person:
     """Runs cells in a room, and gives up on those that wait too long."""
 
     def __init__(self, room: Room) -> None:
         self.room, self.random, self.log, self.agents = room, random.Random(SEED), list[str](), 0
+
+    @property
+    def story(self) -> str:
+        return f"seed {SEED}:\n" + "\n".join(self.log[-40:])
 
     async def cell(self, source: str, patience: float = 3.0) -> Shown:
         running = asyncio.create_task(self.room.cell(source))
@@ -86,7 +118,7 @@ class Person:
         return shown
 
     async def step(self, n: int) -> None:
-        deed = self.random.choices(["cell", "endless", "yes", "no", "stop", "agent"], [8, 1, 10, 1, 1, 4])[0]
+        deed = self.random.choices(list(DEEDS), list(DEEDS.values()))[0]
         if deed == "cell":
             await self.cell(self.random.choice(CELLS).format(f"cell {n}"))
         elif deed == "endless":
@@ -94,7 +126,12 @@ class Person:
         elif deed in {"yes", "no"}:
             await self.cell(f"answer({deed == 'yes'})")
         elif deed == "stop":
-            await self.cell(STOP)
+            assert not (ended := await self.cell(STOP, patience=60)).error, (ended.error, self.story)
+        elif deed == "press Stop":
+            if self.agents:
+                self.room.page.click("Stop")  # whatever the newest agent does now, its code in the middle of a line too
+                ended = await self.cell(GONE.format(self.agents), patience=60)
+                assert not ended.error, (ended.error, self.story)
         elif (
             "there is room"
             in (await self.cell(f"if len(extension.underway.runs) < {AT_ONCE}: print('there is room')")).record
@@ -110,14 +147,19 @@ async def test_real_cells_in_the_background_and_a_person_never_get_in_each_other
             await room.cell(BEGIN.format(seed=SEED))
             for n in range(STEPS):
                 await person.step(n)
-            story = f"seed {SEED}:\n" + "\n".join(person.log[-40:])
+            story = person.story
             ended = await room.cell(STOP_ALL)
             assert not ended.error, (ended.error, story)
             marks = await room.value("marks")
             assert interleaved(marks) == [], story
             assert await room.value("[extension.main.waiting, extension.underway.runs]") == [[], {}], story
-            assert person.agents >= AT_ONCE and await room.value("len(yes)") > 0, story
+            yes, no = await room.value("[yes, no]")
+            assert person.agents >= AT_ONCE and yes, story
             for messages in room.transcripts():
                 check_transcript(messages)
-            print(f"\nseed {SEED}: {person.agents} agents, {len(marks) // 2} pieces of code")
+            begun = {name for what, name in marks if what == "in"}
+            assert lost(room.transcripts(), begun, yes, no) == [], story
+            print(
+                f"\nseed {SEED}: {person.agents} agents, {len(marks) // 2} pieces of code, {len(yes)} approved, {len(no)} denied"
+            )
             await room.still_works()
