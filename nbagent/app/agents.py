@@ -321,22 +321,22 @@ async def _skills(files: FolderFiles, spec: AgentSpec) -> list[str]:
 
 async def explore(extension: Extension, rest: str) -> str:
     """Carry out `%agent explore [quick | medium | very thorough] WORDS`: an Explore subagent answers in this cell."""
-    from nbagent.app.cell import run_agent_cell
+    from nbagent.app.cell import agent_cell
 
     thoroughness, words = task.asked_for(rest.strip())
     if not words.strip():
         raise ConfigError(ASK_WHAT)
-    await run_agent_cell(extension, words, "", errand=Errand("Explore", thoroughness))
+    await agent_cell(extension, words, "", errand=Errand("Explore", thoroughness))
     return ""
 
 
 async def planned(extension: Extension, rest: str) -> str:
     """Carry out `%agent plan [options] WORDS`: a run that begins in plan mode."""
-    from nbagent.app.cell import run_agent_cell
+    from nbagent.app.cell import agent_cell
 
     if not rest.strip():
         raise ConfigError(PLAN_WHAT)
-    await run_agent_cell(extension, f"--mode plan {rest}", "")
+    await agent_cell(extension, f"--mode plan {rest}", "")
     return ""
 
 

@@ -51,14 +51,14 @@ def unfinished(run: str, cell: str, given: Json, ended: RunEnded, session: str =
 
 async def continue_run(extension: Extension, rest: str) -> str:
     """Carry out `%agent continue [options] [WORDS]`: a run in this cell that goes on with the last one."""
-    from nbagent.app.cell import run_agent_cell
+    from nbagent.app.cell import agent_cell
 
     options, words = parse(rest)
     last = extension.unfinished
     if last is None and not words:
         return NOTHING
     line = _line({**_kept(last.given if last is not None else {}, options), **_where(last), **options})
-    await run_agent_cell(extension, f"{line} {words or GO_ON}".strip(), "", going_on(extension))
+    await agent_cell(extension, f"{line} {words or GO_ON}".strip(), "", going_on(extension))
     return ""
 
 

@@ -69,7 +69,7 @@ async def fix(extension: Extension, line: str) -> str:
 
     Raises what a run does: `ConfigError` and `RunFailed`.
     """
-    from nbagent.app.cell import run_agent_cell
+    from nbagent.app.cell import agent_cell
 
     async def asked(notebook: Notebook | None, words: str) -> tuple[str, str]:
         failure = await find(notebook, extension.shell)
@@ -84,7 +84,7 @@ async def fix(extension: Extension, line: str) -> str:
         return f"{first} {words}".strip(), task(failure, words, values, extension.privacy.vault.mask)
 
     try:
-        await run_agent_cell(extension, line, "", asked)
+        await agent_cell(extension, line, "", asked)
     except NothingFailed as nothing:
         return str(nothing)
     return ""

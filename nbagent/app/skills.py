@@ -80,7 +80,7 @@ def _called(extension: Extension, words: str) -> Skill | None:
 
 async def called(extension: Extension, line: str) -> str:
     """Carry out `%agent /name arguments`; raises `ConfigError` where there is no such skill or command."""
-    from nbagent.app.cell import run_agent_cell
+    from nbagent.app.cell import agent_cell
 
     if not line.startswith(MCP):
         try:
@@ -88,7 +88,7 @@ async def called(extension: Extension, line: str) -> str:
             extension.files.shelf.get(line.split(maxsplit=1)[0])
         except ToolError as error:
             raise ConfigError(f"%agent: {error}") from None
-    await run_agent_cell(extension, line, "")
+    await agent_cell(extension, line, "")
     return ""
 
 

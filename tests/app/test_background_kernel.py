@@ -33,5 +33,12 @@ async def test_two_branches_side_by_side_are_compared_and_told_once(tmp_path):
             await room.cell("%%agent\nAnd now?", "Well.")
             again = json.dumps(server.requests[-1].body["messages"][-1], ensure_ascii=False)
             assert "The agent “" not in again
+            stopped = await room.cell("%%agent --background --name kiwi --out c\nWhat is x?")
+            await room.cell("c.stop()\n(await c).stop_reason", within=15)
+            stopped.says("Stopped by you.")
+            went_on = await room.cell("%agent continue", within=20)  # the model has not answered yet
+            server.push(*["It goes on."] * 4)  # requests that were stopped may take some
+            await room.cell("%agent agents front kiwi")
+            went_on.says("It goes on.")
             for messages in room.transcripts():
                 check_transcript(messages)
