@@ -37,7 +37,10 @@ STAYS = (
     "No page with this notebook's document is there for the record of a run in the background, so this one stays in its "
     "cell: the cell ends when the run does."
 )
-STILL = "This cell's agent still runs in the background; here is its panel again. To run the cell anew, stop it first: %agent agents stop {}"
+STILL = (
+    "This cell's agent still runs in the background; here is its panel again.\n"
+    "To run the cell anew, stop it first: %agent agents stop {}"
+)
 FAILED = "nbagent itself failed in the background. %agent traceback shows where."
 
 

@@ -38,7 +38,7 @@ class Document:
         path: str,
         save: Callable[[], None],
         shown: Shown,
-        recorded: Callable[[], None] = lambda: None,
+        recorded: Callable[[str], None] = lambda _cell: None,
     ) -> None:
         self.cells = list(cells)
         self.path = path
@@ -142,7 +142,7 @@ class Document:
         cell.outputs = _nodes(request["outputs"])
         if request["number"] is not None:
             cell.execution_count = request["number"]
-        self._recorded()
+        self._recorded(str(cell["id"]))
 
     def _do_say(self, request: Json) -> None:
         """What the running cell's live view would show: told of, but no output of any cell."""

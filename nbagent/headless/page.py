@@ -62,13 +62,12 @@ class PageClient(NotebookClient):
         self._bridges: set[str] = set()
         self._subshell: str | None = None
         self._asked_subshell = False
-        self._index = 0
         self.document = Document(
             nb.cells,
             path=path,
             save=self._save,
             shown=on_output,
-            recorded=lambda: self.clear_display_id_mapping(self._index),
+            recorded=self._recorded,
         )
 
     # ── running ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -82,6 +81,12 @@ class PageClient(NotebookClient):
 
     execute = run_sync(async_execute)
 
+    def _recorded(self, cell_id: str) -> None:
+        """Let no late update reach a cell that has its record; it need not be the one that runs."""
+        for index, cell in enumerate(self.nb.cells):
+            if cell["id"] == cell_id:
+                self.clear_display_id_mapping(index)
+
     async def async_execute_cell(
         self,
         cell: NotebookNode,
@@ -93,7 +98,7 @@ class PageClient(NotebookClient):
         if not any(known is cell for known in self.document.cells):
             return cell
         await self._open_subshell()
-        self.document.current, self._index = cell["id"], cell_index
+        self.document.current = cell["id"]
         try:
             return await super().async_execute_cell(cell, cell_index, None, store_history)
         finally:
