@@ -235,6 +235,8 @@ class Besides:
     def end(self, number: int) -> None:
         """Say that the run has ended, before its record is written."""
         self.over, self.number = True, number
+        if self.live and (bridge := self._parts.place.bridge) is not None:
+            bridge.cell_ended()  # else the page goes on drawing the cell as one that runs
         self.close()
 
     def _notice(self, live: LiveRun) -> Notice:

@@ -91,6 +91,9 @@ async def test_agents_in_the_background_work_while_the_person_does_and_each_leav
             for name in ("“dates”", "“rows”", "“general-purpose (look up x)”"):
                 assert name in await notebook.text(lists)
 
+            await notebook.until(f"shared().getCell({asks}).executionState === 'idle'")
+            assert await notebook.count(asks) == 4
+
             await notebook.save()
             await notebook.reload()
             await notebook.activate(dates)

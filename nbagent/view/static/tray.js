@@ -112,7 +112,7 @@ function render({ model, el }) {
       parts.oldest.textContent = `${list.length > 1 ? "oldest " : ""}${ageWords(age(first.key))}`;
       const busy = open && !root.querySelector(".nbagent-card") && performance.now() - openedAt > BUSY_AFTER;
       parts.what.classList.toggle("nbagent-traybusy", busy);
-      parts.what.textContent = busy ? "The kernel is busy: the list comes when it can answer." : `${first.who}: ${first.what}`;
+      parts.what.textContent = busy ? "The kernel is busy: the list comes when it can answer." : `${first.who.replace(/[.:]$/, "")}: ${first.what}`;
       parts.what.hidden = open && !busy; // the list says it
       parts.go.hidden = open || !drawnCell(page, root.closest(".jp-NotebookPanel") ?? document, first.cell).known;
     }
