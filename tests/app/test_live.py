@@ -26,7 +26,8 @@ class Waiting:
     def __init__(self) -> None:
         self.records: list[tuple[str, dict[str, str], int]] = []
 
-    def put(self, cell: str, bundle: dict[str, str], number: int) -> None:
+    def put(self, cell: str, bundle: dict[str, str], number: int, more: tuple[dict[str, str], ...] = ()) -> None:
+        assert not more
         self.records.append((cell, bundle, number))
 
 

@@ -54,6 +54,12 @@ class Heard(Nobody):
         return Answered(self._approves, by="person")
 
 
+@pytest.fixture(autouse=True)
+def main_that_can_be_spawned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pytest-xdist starts its workers with is no module: multiprocessing looks for its spec."""
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", None, raising=False)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def threads() -> Iterator[ThreadPoolExecutor]:
     """Workers that are threads of this process: what they perform is in processes of its own all the same."""
