@@ -7,18 +7,17 @@ Here a team is put together and its end summed up: `teamlead` is the lead's side
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbagent.app.answer import Answer
-from nbagent.app.document import find_document
 from nbagent.app.options import parse
+from nbagent.app.teamafter import Keep, accept, discard, held
 from nbagent.app.teamlead import Lead
-from nbagent.app.teamplan import TeamFile, TeamPlan, team_file
+from nbagent.app.teamplan import TeamFile, TeamPlan
 from nbagent.app.teamtools import Desk, both_sides
 from nbagent.config import is_wider
 from nbagent.core.board import LEAD, Board
@@ -135,7 +134,7 @@ class Team:
             raise ConfigError(NO_NESTED)
         if extension.stop is not None:  # before copies are made, and this one counts as the last
             raise ConfigError(RUNNING)
-        with _held(extension, self.name):
+        with held(extension, self.name):
             return await self._run(extension)
 
     async def _run(self, extension: Extension) -> TeamAnswer:
@@ -173,9 +172,12 @@ class Team:
         extension.errands.append(_heard(plan, answer.text, lead.accepted))
         return _answer(kept, answer, await boards.read())
 
-    async def accept(self) -> str:
-        """Put what the team merged into the person's files, and return what they got. Raises `GitError` with the reason."""
-        return await accept(_current(), self.name)
+    async def accept(self, keep: Keep = "") -> str:
+        """Put what the team merged into the person's files, and return what they got. Raises `GitError` with the reason.
+
+        `keep`: whose side counts where both changed the same place, "mine" or "team" ("": then nothing is changed).
+        """
+        return await accept(_current(), self.name, keep)
 
     async def discard(self) -> str:
         """Throw away all that the team did and that was not accepted."""
@@ -334,59 +336,3 @@ def _answer(kept: TeamFile, answer: Answer, board: Board) -> TeamAnswer:
     merged = {name: tuple(files) for name, files in kept.merged.items()}
     return TeamAnswer(kept.plan.team, answer.text, answer.stop_reason, board.tasks, merged, dict(kept.conflicts),
                       kept.accepted, answer.usage, answer.cost, answer.session_id)  # fmt: skip
-
-
-# ── afterwards ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def accept(extension: Extension, team: str = "") -> str:
-    """Put what a team merged into the person's files. Raises `ConfigError`, and `GitError` with the reason."""
-    kept = _with_copies(extension, team)
-    with _held(extension, kept.plan.team):
-        async with find_document(extension.shell) as notebook:
-            there = {extension.folder / notebook.path: notebook} if notebook is not None and notebook.path else {}
-            accepted = await Worktrees(extension.folder, kept.plan.team).accept(there)
-        kept.but(accepted=True).write(extension.folder)
-    return accepted.sentence
-
-
-async def discard(extension: Extension, team: str = "") -> str:
-    """Take a team's copies and branches away, with all that was not accepted."""
-    kept = _with_copies(extension, team)
-    with _held(extension, kept.plan.team):
-        await Worktrees(extension.folder, kept.plan.team).discard()
-        kept.but(discarded=True).write(extension.folder)
-    return f"The copies and branches of the team {kept.plan.team} are gone. Your files are as they were."
-
-
-@contextmanager
-def _held(extension: Extension, team: str) -> Generator[None]:
-    """Have a team to oneself, in all kernels of the folder: two would take each other's merges for those of a crash."""
-    hold = f"team {team}"
-    if extension.holds.here(hold) or not extension.holds.take(hold):
-        raise ConfigError(f"The team {team} is at work right now. Wait until it has ended, or stop it first.")
-    try:
-        yield
-    finally:
-        extension.holds.drop(hold)
-
-
-def _with_copies(extension: Extension, team: str) -> TeamFile:
-    kept = known(extension, team)
-    if kept.discarded:
-        raise ConfigError(f"The team {kept.plan.team} was discarded.")
-    if not kept.plan.worktrees:
-        raise ConfigError(
-            f"The team {kept.plan.team} worked in your folder itself: there is nothing to accept or discard."
-        )
-    return kept
-
-
-def known(extension: Extension, team: str = "") -> TeamFile:
-    """Return what is kept of a team ("": the last one); raises `ConfigError` where there is none."""
-    kept = team_file(extension.folder, team)
-    if kept is None:
-        raise ConfigError(
-            'There was no team here yet. Begin one: %agent team "Make the failing tests pass" --workers 3'
-        )
-    return kept

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import shlex
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from nbagent.app.options import names as agent_options
 from nbagent.app.options import parser
-from nbagent.app.team import Team, accept, discard, known
+from nbagent.app.team import Team
+from nbagent.app.teamafter import Keep, accept, at_work, discard, known
 from nbagent.app.teamtools import summary
 from nbagent.core.board import LEAD, Board
 from nbagent.core.errors import BoardError, ConfigError
@@ -31,12 +32,15 @@ HELP = (
     '%agent team "goal" [--workers 3] [--names ada,ben] [--teammate-model MODEL] [--plan-first] [--no-worktrees]\n'
     "    [--committed] [options of %%agent]: a lead and teammates work on it side by side, each on a copy of the repository\n"
     "%agent team                 how the last team stands\n"
-    "%agent team accept [TEAM]   put what it merged into your files\n"
+    "%agent team accept [TEAM]   put what it merged into your files; --keep mine|team: whose side counts where both changed the same\n"
     "%agent team discard [TEAM]  throw its copies and branches away\n"
     "%agent team log [TEAM]      its tasks with results, its messages, and where the conversations are"
 )
 _FLAGS = ("--plan-first", "--no-worktrees", "--committed")
 _VALUES = ("--workers", "--names", "--teammate-model")
+_KEEP = (
+    "Whose side counts where you and the team changed the same: %agent team accept [TEAM] --keep mine, or --keep team."
+)
 
 
 def _words(rest: str) -> list[str]:
@@ -60,6 +64,8 @@ async def _carried_out(extension: Extension, rest: str) -> str:
     quoted = rest.lstrip()[:1] in {'"', "'"}
     if not words:
         return await _state(extension)
+    if not quoted and words[0] == "accept" and (len(words) <= 2 or any(word.startswith("--keep") for word in words)):
+        return await _accept(extension, words[1:])
     if not quoted and len(words) <= 2 and words[0] in _COMMANDS:
         return await _COMMANDS[words[0]](extension, words[1] if len(words) > 1 else "")
     if not quoted and len(words) == 1:
@@ -114,10 +120,29 @@ async def _board(extension: Extension, kept: TeamFile) -> Board:
     return await (await Boards.open(extension.folder, kept.plan.team)).read()
 
 
+async def _accept(extension: Extension, words: list[str]) -> str:
+    """Carry out `%agent team accept [TEAM] [--keep mine|team]`."""
+    left = iter(words)
+    team, side = "", ""
+    for word in left:
+        name, equals, value = word.partition("=")
+        if name == "--keep":
+            side = value if equals else next(left, "")
+        elif not team and not word.startswith("-"):
+            team = word
+        else:
+            raise ConfigError(f"%agent team accept: {word!r} is one too many. {_KEEP}")
+    if side not in {"", "mine", "team"} or ("--keep" in words and not side):
+        raise ConfigError(f"%agent team accept: --keep takes mine or team, not {side!r}. {_KEEP}")
+    return await accept(extension, team, cast("Keep", side))
+
+
 async def _state(extension: Extension) -> str:
     kept = known(extension)
     board = await _board(extension, kept)
     lines = [f"{kept.plan.team}: {one_line(kept.plan.goal, 120)}", summary(board)]
+    if not kept.ended and not at_work(extension, kept.plan.team):
+        lines.append("It was cut off before it ended: nobody works on it any more.")
     for name, files in kept.merged.items():
         lines.append(f"merged from {name}: {', '.join(files) or 'nothing'}")
     for name, conflict in kept.conflicts.items():
@@ -164,4 +189,4 @@ async def _help(_: Extension, __: str) -> str:
     return HELP
 
 
-_COMMANDS = {"accept": accept, "discard": discard, "log": _log, "help": _help}
+_COMMANDS = {"discard": discard, "log": _log, "help": _help}

@@ -141,7 +141,7 @@ async def _planned(git: Git, lead: Git, team: str, answers: Answers, *, commits:
     if isinstance(told, Conflicted):
         raise NotAccepted(
             "You and the team changed the same in: "
-            f"{conflicts.names([file.sentence for file in told.files])}. Nothing was changed; say which side counts.",
+            f"{conflicts.names([file.sentence for file in told.files])}. Nothing was changed.",
             files=[file.path for file in told.files],
             conflicts=told.files,
         )
