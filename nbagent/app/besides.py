@@ -80,7 +80,7 @@ class Besides:
     def tools(self, spec: AgentSpec, agent_id: str, title: str) -> list[Tool]:
         """Return the tools of one that is to begin: as those of the run, but they wait for turns, and undo counts them apart."""
         parts, extension = self._parts, self._parts.extension
-        if full := extension.underway.full(parts.settings.background_agents):
+        if full := extension.underway.full(parts.settings.background_agents, len(self._made)):
             raise ToolError(full)
         live = LiveRun(agent_id, title or spec.name, "", parts.live.cell, Stop(), background=True,
                        parent=parts.live.id, agent=spec.name)  # fmt: skip

@@ -7,6 +7,7 @@ Here a team is put together and its end summed up: `teamlead` is the lead's side
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from nbagent.config import is_wider
 from nbagent.core.board import LEAD, Board
 from nbagent.core.board_values import Member, Task
 from nbagent.core.errors import ConfigError
+from nbagent.core.files import private_folder
 from nbagent.core.messages import Json, Usage
 from nbagent.core.payloads import HookEvent
 from nbagent.core.policy import Mode
@@ -308,17 +310,22 @@ def _ended(kept: TeamFile, lead: Lead, answer: Answer | None, folder: Path) -> T
 
 
 def _session(folder: Path, team: str, name: str, path: str) -> str:
-    """Copy a teammate's conversation out of its copy of the repository, which goes; return where it is."""
+    """Copy a teammate's conversation out of its copy of the repository, which goes; return where it is.
+
+    A worker says where it is, and may be somebody else's: only a file of nbagent's in this folder is taken.
+    """
     import shutil
 
     from nbagent.app.teamplan import FOLDER
 
-    place = folder / FOLDER / team / f"{name}.jsonl"
-    if not path:
+    place, real = folder / FOLDER / team / f"{name}.jsonl", Path(os.path.realpath(path))
+    home = Path(os.path.realpath(folder / ".nbagent"))
+    if not path or home not in real.parents or real.suffix != ".jsonl":
         return ""
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, place)
+        private_folder(place.parent)
+        place.unlink(missing_ok=True)  # which may be a link
+        shutil.copyfile(real, place)
     except OSError:
         return ""
     return str(place)

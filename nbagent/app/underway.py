@@ -132,14 +132,18 @@ class Underway:
         for listener in list(self._listeners):
             listener()
 
-    def full(self, limit: int) -> str:
-        """Return a sentence where no further run may go on in the background, `limit` being the most; else ""."""
+    def full(self, limit: int, coming: int = 0) -> str:
+        """Return a sentence where no further run may go on in the background, `limit` being the most; else "".
+
+        `coming`: how many are about to begin, and are not among the runs yet.
+        """
         there = self.background
-        if len(there) < limit:
+        count = len(there) + coming
+        if count < limit:
             return ""
-        running = "; ".join(f"{run.id} “{run.who}” ({run.activity})" for run in there)
+        running = "; ".join(f"{run.id} “{run.who}” ({run.activity})" for run in there) or "they begin right now"
         return (
-            f"{len(there)} agent{'s' * (len(there) != 1)} run in the background already, and no more than {limit} may "
+            f"{count} agent{'s' * (count != 1)} run in the background already, and no more than {limit} may "
             f"(the setting background_agents): {running}. Wait for one, or stop one: %agent agents stop ID"
         )
 

@@ -51,6 +51,7 @@ def test_one_more_than_the_limit_is_refused_with_what_runs():
     there.add(live("run-aa", background=True))
     there.add(live("run-bb"))
     assert there.full(2) == ""
+    assert there.full(2, coming=1).startswith("2 agents run"), "calls of one reply count one another"
     assert "run-aa" in there.full(1) and "run-bb" not in there.full(1) and "stop ID" in there.full(1)
 
 
