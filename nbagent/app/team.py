@@ -312,15 +312,15 @@ def _ended(kept: TeamFile, lead: Lead, answer: Answer | None, folder: Path) -> T
 def _session(folder: Path, team: str, name: str, path: str) -> str:
     """Copy a teammate's conversation out of its copy of the repository, which goes; return where it is.
 
-    A worker says where it is, and may be somebody else's: only a file of nbagent's in this folder is taken.
+    A worker says where it is, and may be somebody else's: only a file of nbagent's, in this folder or above it, is taken.
     """
     import shutil
 
     from nbagent.app.teamplan import FOLDER
 
     place, real = folder / FOLDER / team / f"{name}.jsonl", Path(os.path.realpath(path))
-    home = Path(os.path.realpath(folder / ".nbagent"))
-    if not path or home not in real.parents or real.suffix != ".jsonl":
+    homes = {Path(os.path.realpath(above / ".nbagent")) for above in (folder, *folder.parents)}  # copies lie at the top
+    if not path or homes.isdisjoint(real.parents) or real.suffix != ".jsonl":
         return ""
     try:
         private_folder(place.parent)

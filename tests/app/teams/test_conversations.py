@@ -17,6 +17,7 @@ def test_only_a_session_below_the_folder_is_copied_and_no_link_is_followed(tmp_p
     folder = tmp_path / "work"
     kept = _session(folder, "t", "ada", str(own))
     assert Path(kept).read_text() == "said"
+    assert _session(folder / "below", "t", "ada", str(own)), "a notebook further down: the copies lie at the top"
     assert _session(folder, "t", "ada", str(secret)) == ""
     assert _session(folder, "t", "ada", str(own.parent / "link.jsonl")) == ""
     assert _session(folder, "t", "ada", "") == ""
