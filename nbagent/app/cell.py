@@ -108,13 +108,19 @@ async def _in_its_place(
                 if isinstance(begun, Ready):
                     begun.parts.besides.end(number)
                 await place.finish(number)
-        if isinstance(begun, Ready) and begun.parts.besides.live:
-            await place.leave_cell()
-            begun.parts.besides.keep(closing.pop_all())
-        elif isinstance(begun, Ready):
-            await begun.parts.besides.wait()
+                if isinstance(begun, Ready):  # also where the run has failed: those beside it still work in its place
+                    await _left_to_those_beside(begun, place, closing)
         alone = not place.approver.present  # asked before the place closes: then nobody is there any more
     return outcome, alone
+
+
+async def _left_to_those_beside(run: Ready, place: Place, closing: AsyncExitStack) -> None:
+    """Leave the place of a run that has ended to its subagents in the background, as long as they go on."""
+    if run.parts.besides.live:
+        await place.leave_cell()
+        run.parts.besides.keep(closing.pop_all())
+    else:
+        await run.parts.besides.wait()
 
 
 def _place(extension: Extension, live: LiveRun, limit: float | None) -> AbstractAsyncContextManager[Place]:

@@ -80,7 +80,10 @@ class Crew:
         self._starts += 1
         job = self._make(name, self._starts)
         self._names[job.id] = name
-        future = asyncio.wrap_future(self._executor.submit(perform, job.to_json(), self.hub.link()))
+        try:
+            future = asyncio.wrap_future(self._executor.submit(perform, job.to_json(), self.hub.link()))
+        except RuntimeError as error:  # which a broken pool's is, too
+            raise ToolError(f"the executor takes no more work, so {name} can't be started: {error}") from error
         self._working[name] = future
         future.add_done_callback(lambda done: self._ended(name, done))
 

@@ -21,7 +21,7 @@ from nbagent.app.teammeter import LeadMeter, less
 from nbagent.app.teamtools import Desk, both_sides, conflict_words, in_order, lead_tools, with_mail
 from nbagent.core.board import Board
 from nbagent.core.board_changes import changes
-from nbagent.core.errors import ConfigError, NbagentError
+from nbagent.core.errors import ConfigError, NbagentError, ToolError
 from nbagent.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -138,8 +138,7 @@ class Lead:
         self._meter.open(self.crew.hub)
         watching = asyncio.create_task(self._watch())
         try:
-            for name in self.plan.names:
-                self.crew.start(name)
+            self._all_started(self.crew)
             async with aclosing(events):
                 async for event in events:
                     self._open.turn = event.turn
@@ -160,6 +159,14 @@ class Lead:
             await self.crew.close()
             if isinstance(self._open.agent.model, MeteredModel):
                 await self._open.agent.model.aclose()
+
+    def _all_started(self, crew: Crew) -> None:
+        """Start all teammates; raises `ConfigError` where the person's executor takes none."""
+        try:
+            for name in self.plan.names:
+                crew.start(name)
+        except ToolError as error:
+            raise ConfigError(f"The team could not begin: {error}.") from error
 
     # ── what it costs ────────────────────────────────────────────────────────────────────────────────────────────────
 

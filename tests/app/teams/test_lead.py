@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ async def _nobody(*_: object) -> Any:
     return ""
 
 
-def crew_of(boards: MemoryBoards, slots: Slots) -> Crew:
+def crew_of(boards: MemoryBoards, slots: Executor) -> Crew:
     return Crew(lambda name, number: Job(f"{name}-{number}", "go", "/"), Seat(boards, LEAD), limits=Limits(), ask=_nobody,
                 question=_nobody, executor=slots)  # fmt: skip
 
@@ -170,6 +170,19 @@ async def test_a_teammate_whose_process_dies_is_gone_its_task_free_and_the_lead_
         assert len(slots.futures) == 2, "it can be started again"
         slots.futures[1].set_exception(RuntimeError("the worker was lost"))
         await until(lambda: crew.outcomes["ada"].problem == "the worker was lost")
+    finally:
+        await crew.close()
+
+
+async def test_an_executor_that_takes_no_more_work_is_named_and_nobody_counts_as_started() -> None:
+    boards, pool = boards_of(), ThreadPoolExecutor(1)
+    pool.shutdown()
+    crew = crew_of(boards, pool)
+    crew.open()
+    try:
+        with pytest.raises(ToolError, match="takes no more work, so ada can't be started"):
+            crew.start("ada")
+        assert crew.there == ()
     finally:
         await crew.close()
 
