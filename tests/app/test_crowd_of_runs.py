@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from nbagent.core.session import NOT_STARTED
 from tests.core.rig import check_transcript
 from tests.failures.room import Room, Shown
 from tests.support.messages_server import MessagesServer
@@ -91,7 +92,9 @@ def lost(transcripts: list[list[dict[str, Any]]], begun: set[str], yes: list[str
             continue
         call, ran = block["id"], block["input"]["code"].split("'")[1] in begun
         seen.add(call)
-        cut = "Interrupted: " in texts[call] or "interrupted this call" in texts[call]  # before its turn came
+        cut = any(
+            said in texts[call] for said in ("Interrupted: ", "interrupted this call", NOT_STARTED)
+        )  # or Stop came first
         if ran != (call in yes) and not (call in yes and cut):
             wrong.append(f"{call} {'ran' if ran else 'did not run'}: {texts[call][:200]}")
     return wrong + [f"{call} was answered and is in no session" for call in {*yes, *no} - seen]
