@@ -159,7 +159,7 @@ function render({ model, el }) {
   const turn = (wanted) => {
     open = wanted && entries().length > 0;
     openedAt = performance.now();
-    if (open) model.send({ op: "open" });
+    if (open) send({ op: "open" });
     tick();
   };
   const collapse = () => {
@@ -199,6 +199,14 @@ function render({ model, el }) {
     const bar = root.querySelector(".nbagent-bar");
     (bar instanceof HTMLElement ? bar : parts.toggle).focus({ preventScroll: true }); // a new card takes it from there
   };
+  /** @param {{op: string}} message */
+  function send(message) {
+    try {
+      model.send(message);
+    } catch {
+      // its comm is closed: the page's panel was closed and opened again, and another view stands for it
+    }
+  }
   /** @param {{op: string, ages?: Record<string, number>}} message */
   const onMessage = (message) => {
     if (message.op !== "ages") return;
@@ -218,7 +226,7 @@ function render({ model, el }) {
     document.addEventListener("keydown", onShortcut, { capture: true, signal });
     document.addEventListener("scroll", later, { capture: true, passive: true, signal });
     changed();
-    if (entries().length) model.send({ op: "ages" }); // of a page that was just loaded: what it knows may be old
+    if (entries().length) send({ op: "ages" }); // of a page that was just loaded: what it knows may be old
   };
   model.on("change:entries", changed);
   model.on("msg:custom", onMessage);
