@@ -26,9 +26,10 @@ AT_ONCE = 3
 DEEDS = {"cell": 8, "endless": 1, "yes": 10, "no": 1, "stop": 1, "press Stop": 1, "agent": 4}
 AGENT = "%%agent --background --again --new -m scripted:tests.places.crowd_scripts:crowd --name n{0}\nDo it, {0}."
 BEGIN = """
-import asyncio, contextlib, random, time
+import contextlib, random
 from nbagent.app.extension import current
 from nbagent.core.ports import Answered
+from tests.support.turns import turns, until
 extension, marks, yes, no = current(get_ipython()), [], [], []
 random.seed({seed})
 @contextlib.contextmanager
@@ -43,19 +44,15 @@ def answer(approved):
     if asks and extension.underway.answer(asks[0].call_id, asks[0].hash, Answered(approved)):
         (yes if approved else no).append(asks[0].call_id)
 async def gone(name):
-    async with asyncio.timeout(20):
-        while any(run.name == name for run in extension.underway.runs.values()):
-            await asyncio.sleep(0.02)
+    await until(lambda: all(run.name != name for run in extension.underway.runs.values()), within=20)
 """
 CELLS = (
     "with mark({0!r}): pass",
-    "with mark({0!r}):\n    for _ in range(3): await asyncio.sleep(0.01)",
+    "with mark({0!r}): await turns(50)",
     "with mark({0!r}): 1 / 0",
     "%agent status",
 )
-ENDLESS = (
-    "with mark({0!r}):\n    for _ in range(600): await asyncio.sleep(0.1)"  # a loop that sleeps hears an interrupt late
-)
+ENDLESS = "with mark({0!r}): await until(lambda: False, within=60)"
 STOP = """
 if runs := list(extension.underway.runs.values()):
     run = random.choice(runs)
@@ -66,9 +63,7 @@ GONE = "await gone('n{}')"
 STOP_ALL = """
 for run in list(extension.underway.runs.values()):
     run.stop.now()
-async with asyncio.timeout(30):
-    while extension.underway.runs:
-        await asyncio.sleep(0.05)
+await until(lambda: not extension.underway.runs, within=30)
 """
 
 

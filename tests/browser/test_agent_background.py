@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,17 +22,22 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.timeout(120)
 
+FRAMES = "for (let n = 0; n < 30; n++) await new Promise(requestAnimationFrame)"
+
 
 async def test_a_cell_whose_agent_runs_in_the_background_has_one_panel_however_often_it_is_run_or_cleared(
-    desk: Desk,
+    desk: Desk, tmp_path: Path
 ) -> None:
     notebook = desk.notebook
     asking = await desk.ask(calls("run_python", code="6 * 7"), line="--background --name sevens")
     await desk.done()
     await expect(desk.card(asking)).to_have_count(1)
-    slow = await notebook.add("import time; time.sleep(0.5)")  # the page would put a view back in 0.1 s
+    os.mkfifo(tmp_path / "go")
+    slow = await notebook.add(f"open({str(tmp_path / 'go')!r}).read()")
     await notebook.start(slow)
-    await notebook.run(asking)
+    await notebook.start(asking)
+    await notebook.js(FRAMES)  # in which the page would put a view back
+    await asyncio.to_thread((tmp_path / "go").write_text, "")
     await notebook.see(asking, "here is its panel again")
     await expect(desk.view(asking)).to_have_count(1)
     assert "VBox" not in await notebook.text(asking)

@@ -32,10 +32,10 @@ from tests.support.turns import turns
 AGENTS = 3
 PIECES = (
     "with mark({name!r}): pass",
-    "with mark({name!r}): import time; time.sleep(0.004)",
-    "with mark({name!r}):\n    import asyncio\n    for _ in range(3): await asyncio.sleep(0.003)",
+    "with mark({name!r}): sum(range(100_000))",
+    "with mark({name!r}):\n    from tests.support.turns import turns\n    await turns(30)",
     "with mark({name!r}): 1 / 0",
-    "with mark({name!r}):\n    import asyncio\n    await asyncio.sleep(0.2)",
+    "with mark({name!r}):\n    from tests.support.turns import turns\n    await turns(3000)",
 )
 FOREVER = "with mark({name!r}):\n    import asyncio\n    await asyncio.Event().wait()"
 

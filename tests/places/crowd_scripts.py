@@ -8,10 +8,10 @@ from nbagent.models.scripted import ScriptedModel, call
 
 PIECES = (
     "with mark({0!r}): pass",
-    "with mark({0!r}):\n    import time\n    time.sleep(0.01)",
-    "with mark({0!r}):\n    import asyncio\n    for _ in range(4): await asyncio.sleep(0.01)",
+    "with mark({0!r}):\n    sum(range(300_000))",
+    "with mark({0!r}):\n    from tests.support.turns import turns\n    await turns(100)",
     "with mark({0!r}): 1 / 0",
-    "with mark({0!r}):\n    import asyncio\n    await asyncio.sleep(6)",
+    "with mark({0!r}):\n    import asyncio\n    await asyncio.wait_for(asyncio.Event().wait(), 6)",
 )
 
 

@@ -27,13 +27,13 @@ PATIENCE = 0.8  # after so many the person gives up waiting for a cell
 
 CELLS = {
     "sync": "with mark({name!r}): pass",
-    "awaits": "with mark({name!r}):\n    import asyncio\n    for _ in range(3): await asyncio.sleep(0.002)",
+    "awaits": "with mark({name!r}):\n    from tests.support.turns import turns\n    await turns(20)",
     "fails": "with mark({name!r}): 1 / 0",
     "line": "%agent status",
 }
 STOPPED = {
-    "sync": "with mark({name!r}):\n    print('runs', flush=True)\n    import time\n    time.sleep(15)",
-    "awaits": "with mark({name!r}):\n    print('runs', flush=True)\n    import asyncio\n    await asyncio.sleep(15)",
+    "sync": "with mark({name!r}):\n    print('runs', flush=True)\n    import threading\n    threading.Event().wait(15)",
+    "awaits": "with mark({name!r}):\n    print('runs', flush=True)\n    import asyncio\n    await asyncio.wait_for(asyncio.Event().wait(), 15)",
 }
 
 

@@ -14,11 +14,15 @@ import pytest
 from tests.kernel.conftest import RealKernel
 from tests.support.turns import wait_until
 
+ROOT = Path(__file__).parents[2]
+
 pytestmark = [pytest.mark.kernel, pytest.mark.places, pytest.mark.timeout(180)]
 
 BEGIN = """
-import asyncio, json, os, signal, sys, time
+import asyncio, json, os, signal, sys, threading
 from pathlib import Path
+sys.path.insert(0, {root!r})
+from tests.support.turns import until
 from nbagent.app.extension import current
 from nbagent.jupyter.queued import QueuedKernel
 here, told, rans = Path({folder!r}), [], []
@@ -32,11 +36,10 @@ async def agent(code, timeout=60):
     except BaseException as stopped:
         rans.append([type(stopped).__name__, None])
 async def there(name):
-    while not (here / name).exists():
-        await asyncio.sleep(0.01)
+    await until((here / name).exists, within=60)
 """
 AWAITS = "(here / '{0} began').touch()\nawait there('{0} go')\nprint('the agent')"
-THEN_SLEEPS = AWAITS + "\n(here / '{0} sleeps').touch()\ntime.sleep(60)"
+THEN_BLOCKS = AWAITS + "\n(here / '{0} blocks').touch()\nthreading.Event().wait(60)"
 
 
 class Desk:
@@ -46,7 +49,7 @@ class Desk:
         self.folder = folder
         self.kernel = RealKernel()
         self.kernel.run("%load_ext nbagent")
-        assert self.kernel.run(BEGIN.format(folder=str(folder))).error == ""
+        assert self.kernel.run(BEGIN.format(folder=str(folder), root=str(ROOT))).error == ""
         self.published: dict[str, list[tuple[str, dict[str, Any]]]] = {}
 
     def agent(self, name: str, code: str, timeout: float = 60) -> None:
@@ -132,17 +135,17 @@ def test_cells_and_the_code_of_an_agent_in_the_background_take_turns(desk: Desk)
     assert kernel.value("['ran' in globals(), rans[-1][0], main.waiting]") == [False, "ok", []]
 
     # an interrupt hits synchronous code of the agent, although a command went by and a cell waits; that runs then
-    desk.agent("d", THEN_SLEEPS)
+    desk.agent("d", THEN_BLOCKS)
     assert "running" in kernel.run("%agent status").text
     fifth = desk.waits("(rans[-1], main.holder.startswith('In['))")
     desk.go("d")
-    wait_until((desk.folder / "d sleeps").exists)
+    wait_until((desk.folder / "d blocks").exists)
     kernel.manager.interrupt_kernel()
     reply, stays = desk.end(fifth)
     assert stays[-1][1]["data"]["text/plain"] == "(['Interrupted', None], True)"
 
     # and so does its time limit
-    desk.agent("e", THEN_SLEEPS, timeout=1)
+    desk.agent("e", THEN_BLOCKS, timeout=1)
     sixth = desk.waits("rans[-1][0]")
     desk.go("e")
     reply, stays = desk.end(sixth)
@@ -151,7 +154,7 @@ def test_cells_and_the_code_of_an_agent_in_the_background_take_turns(desk: Desk)
     # afterwards all is as ever: a cell that need not wait shows nothing, and an interrupt ends the cell that runs
     quick = kernel.start("print('quick')")
     assert [content.get("text") for _, content in desk.end(quick)[1]] == ["quick\n"]
-    seventh = kernel.start("print('runs', flush=True)\ntime.sleep(60)")
+    seventh = kernel.start("print('runs', flush=True)\nthreading.Event().wait(60)")
     desk.listen(seventh, "stream")
     kernel.manager.interrupt_kernel()
     assert desk.end(seventh)[0]["ename"] == "KeyboardInterrupt"
