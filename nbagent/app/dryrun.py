@@ -59,7 +59,7 @@ async def dry_run(extension: Extension, settings: Settings, place: Place, words:
     timeout = None if place.patient else settings.cell_timeout
     found = None if ground.new else extension.conversations.get(ground.seat)
     before = past or (all_of(found) if found is not None else None)
-    more = [*extension.mcp.tools(before and before.tools), *subagents.tools, *files.tools]
+    more = [*extension.mcp.tools(before.tools if before is not None else None), *subagents.tools, *files.tools]
     make = narrowed(tools_of(extension, notebook, timeout, more), ground.ways.tools)
     conversation = _conversation(extension, settings, place, Toolset(make(ResultStore())).params(), before)
     session = conversation.session

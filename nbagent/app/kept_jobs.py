@@ -84,7 +84,8 @@ class _Reading:
 
     def __init__(self, job: str) -> None:
         self._job, self._ours, self._begun = job, False, False
-        self._usage, self._cost, self._turns = Usage(), 0.0, 0
+        self._usage, self._turns = Usage(), 0
+        self._cost: float | None = 0.0
         self._run: list[Json] = []
         self._ended: Json | None = None
         self._reply: Json | None = None
@@ -116,8 +117,8 @@ class _Reading:
         for event in self._run if self._ours else ():
             used, price = event.get("usage"), event.get("cost")
             self._usage += Usage(**used) if isinstance(used, dict) else Usage()
-            known = isinstance(price, int | float) and self._cost is not None
-            self._cost = self._cost + price if known and self._cost is not None and price is not None else None
+            known = self._cost is not None and isinstance(price, int | float)
+            self._cost = (self._cost or 0.0) + price if known else None
             self._turns += int(event.get("turns") or 1)
         self._run = []
 

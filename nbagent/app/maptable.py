@@ -178,8 +178,8 @@ class Table(Sequence[Row]):
 
     def __await__(self) -> Generator[Any, None, Table]:
         """Return itself: `await nbagent.map(…)` may be written where no loop runs, too."""
+        yield from ()  # it is done at once
         return self
-        yield  # a generator that is done at once
 
     def __repr__(self) -> str:
         return table_text(self.totals, self.columns, self.rows, self._folder)

@@ -325,7 +325,7 @@ def _end_orphans(mark: str) -> None:
             if mine:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
-        except (OSError, ChildProcessError):
+        except OSError:
             continue
 
 

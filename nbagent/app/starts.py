@@ -234,7 +234,9 @@ async def _in_session(
             past = await asyncio.to_thread(
                 stored, extension.folder, planned.session, planned.count, seals=extension.seals
             )
-            extension.shown[seat] = Point(planned.session, planned.count, _began(past and past.whole, planned.count))
+            extension.shown[seat] = Point(
+                planned.session, planned.count, _began(past.whole if past is not None else None, planned.count)
+            )
         else:
             past = await asyncio.to_thread(stored, extension.folder, session, None, seals=extension.seals)
             if past is None:

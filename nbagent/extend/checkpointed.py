@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from nbagent.core.errors import NotebookError, Unsure
 from nbagent.core.messages import Json, clean
@@ -172,7 +173,7 @@ class CheckpointedNotebook(WrappedNotebook):
         if clean(cell.source) == clean(source):
             self._left(cell.id, hash=cell.hash, type=cell.type)
 
-    def _left(self, cell_id: str, *, keys: tuple[str, ...] = (), **facts: object) -> None:
+    def _left(self, cell_id: str, *, keys: tuple[str, ...] = (), **facts: Any) -> None:
         change = self._checkpoint.cells.get(cell_id)
         if change is None or change.after is None:  # a late word of a cell that is gone
             return

@@ -105,7 +105,7 @@ def _expected(spec: Mapping[str, Any], options: Mapping[str, Any]) -> str:
         return f"\nOne or more of {', '.join(list(options)[:_CHOICES])}, with commas between them."
     limits = [f"{word} {spec[key]}" for key, word in (("minimum", "at least"), ("maximum", "at most")) if key in spec]
     kind = {"integer": "a whole number", "number": "a number"}.get(str(spec.get("type")), "")
-    said = ", ".join(filter(None, [kind, *limits, str(spec.get("format") or "")]))
+    said = ", ".join(text for text in (kind, *limits, str(spec.get("format") or "")) if text)
     return f"\n({said})" if said else ""
 
 

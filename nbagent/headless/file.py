@@ -120,7 +120,7 @@ class FileNotebook:
     async def _current(self) -> AsyncGenerator[MemoryNotebook]:
         """One operation at a time, on what the file holds now; one that fails leaves the cells as the file has them."""
         async with self._turn:
-            if self._keeper.bytes() != self._file.text.encode("utf-8"):
+            if self._keeper.content() != self._file.text.encode("utf-8"):
                 self._file = self._read()
                 self._load(self._file)
             try:
@@ -130,7 +130,7 @@ class FileNotebook:
                 raise
 
     def _read(self) -> NotebookText:
-        data = self._keeper.bytes()
+        data = self._keeper.content()
         if data is None:
             raise NotebookError(f"there is no notebook {self.path}")
         return ipynb.read(data, self.path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import nbformat
 from jupyter_client.kernelspec import NoSuchKernel
@@ -76,7 +77,7 @@ def execute(
     A failed run is written too, as far as it came.
     """
     try:
-        notebook = nbformat.read(source, as_version=4)
+        notebook = cast("NotebookNode", nbformat.read(source, as_version=4))
     except (OSError, ValueError, AttributeError, nbformat.ValidationError) as error:
         return f"{source} can't be read as a notebook: {str(error).splitlines()[0] if str(error) else type(error).__name__}."
     problem = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import anywidget
 import traitlets
@@ -54,7 +54,7 @@ class BridgeWidget(anywidget.AnyWidget):
     """The comm as a widget without a view: the page loads static/bridge.js for it."""
 
     _esm = module(Path(__file__).parent / "static", "bridge.js")
-    _view_name = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    _view_name: Any = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     protocol = traitlets.Unicode(PROTOCOL).tag(sync=True)
 
 

@@ -43,7 +43,7 @@ class DeskWidget(anywidget.AnyWidget):
     """
 
     _esm = esm.module(Path(__file__).parent / "static", "desk.js")
-    _view_name = traitlets.Unicode(None, allow_none=True).tag(sync=True)
+    _view_name: Any = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     tray = traitlets.Unicode("").tag(sync=True)
 
 

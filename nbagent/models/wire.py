@@ -20,7 +20,7 @@ def event_of(place: Place, sse: SseEvent, *, started: bool) -> Json | None:
     try:
         event: Any = json.loads(sse.data)
     except ValueError:
-        event = None
+        event = dict[str, Any]()
     kind: Any = event.get("type") if isinstance(event, dict) else None
     if kind == "content_block_delta" and started:  # nearly all events: first and short
         if isinstance(event.get("index"), int) and isinstance(event.get("delta"), dict):
@@ -29,7 +29,7 @@ def event_of(place: Place, sse: SseEvent, *, started: bool) -> Json | None:
     if kind == "ping":
         return None
     if sse.name == "error" or kind == "error":
-        raise place.broken(event if isinstance(event, dict) else {"error": sse.data})
+        raise place.broken(event if isinstance(event, dict) and event else {"error": sse.data})
     if not started and kind != "message_start":
         raise place.not_the_api(f"a stream without message_start; it begins with {place.safe(sse.data)[:200]!r}")
     if not isinstance(kind, str) or not _well_formed(kind, event):

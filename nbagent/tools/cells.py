@@ -117,11 +117,10 @@ def _text(value: object) -> str:
 def _image_size(mime: str, data: str) -> str:
     """Return "640x480" for a PNG (its first bytes say so), else the image's type."""
     import base64  # noqa: PLC0415  (only for notebooks with images)
-    import binascii  # noqa: PLC0415
 
     try:
         head = base64.b64decode("".join(data[:48].split())[:32], validate=True)
-    except (ValueError, binascii.Error):
+    except ValueError:  # which binascii's is, too
         head = b""
     if mime == "image/png" and head[12:16] == b"IHDR" and len(head) >= 24:
         return f"{int.from_bytes(head[16:20], 'big')}x{int.from_bytes(head[20:24], 'big')}"

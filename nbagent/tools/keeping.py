@@ -35,7 +35,7 @@ class Keeper:
         self._who_has_open = who_has_open or _asked
         self._ours: set[str] = set()
 
-    def bytes(self) -> bytes | None:
+    def content(self) -> bytes | None:
         """Return the content of the file now, None if there is none; raises `NotebookError` where it can't be read."""
         try:
             return paths.read_file(self.path, _MOST)
@@ -79,7 +79,7 @@ class Keeper:
         except ToolError as error:
             raise NotebookError(str(error)) from None
         self._ours.add(content_hash(data))
-        if self.bytes() != data:
+        if self.content() != data:
             raise NotebookError(f"{self.shown} holds something else than what was just written: read it again")
         return new
 

@@ -55,7 +55,7 @@ def refuse_open(place: Place, root: Path, notebook: Notebook | None) -> None:
 def read(place: Place) -> str:
     """Return a notebook as the numbered overview of its cells; images and tables don't come as raw JSON."""
     keeper = Keeper(place.path, place.shown)
-    data = keeper.bytes()
+    data = keeper.content()
     if data is None:
         raise ToolError(f"{place.shown}: no such file")
     cells = [_cell(cell, index) for index, cell in enumerate(ipynb.read(data, place.shown).cells)]
@@ -64,7 +64,7 @@ def read(place: Place) -> str:
 
 def write(keeper: Keeper, content: str) -> str:
     """Write a whole notebook, new or over an old one, and return what was done; anything but valid nbformat 4 is refused."""
-    data = keeper.bytes()
+    data = keeper.content()
     old = ipynb.read(data, keeper.shown) if data is not None else None
     try:
         new = keeper.write(clean(content), old)
@@ -82,7 +82,7 @@ def edit(keeper: Keeper, call: Call, old_text: str, new_text: str, *, every: boo
 
     Outputs of a code cell that is changed are marked as old. Raises `ToolError` unless the text is in exactly one place.
     """
-    data = keeper.bytes()
+    data = keeper.content()
     if data is None:
         raise ToolError(f"{keeper.shown}: no such file")
     if not old_text:

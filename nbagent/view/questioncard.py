@@ -122,8 +122,9 @@ class QuestionCard:
         self.widget = ipywidgets.VBox([*head, *(part.widget for part in self.parts), bar])
         above = several or (first.buttons and not first.inline)
         names = ["nbagent-card", "nbagent-asking", f"nbagent-card-{serial}", "nbagent-form" if self.form else ""]
-        for name in filter(None, [*names, "nbagent-choicesabove" if above else ""]):
-            self.widget.add_class(name)
+        for name in (*names, "nbagent-choicesabove" if above else ""):
+            if name:
+                self.widget.add_class(name)
         self.refresh()
         self._ready = view.arm(self)
 

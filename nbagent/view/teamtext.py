@@ -67,7 +67,7 @@ def markdown(event: TeamChanged, words: Callable[[str], str]) -> str:
     head = ["| # | Task | State | Owner | Needs | Result |", "|---|---|---|---|---|---|"]
     rows = [
         _row([task.id, task.title, STATES[task.state][1], task.owner, ", ".join(one for one, _ in task.needs),
-              "; ".join(filter(None, [f"⚠ {task.mark}" if task.mark else "", *task.notes, task.result]))], words)
+              "; ".join(text for text in (f"⚠ {task.mark}" if task.mark else "", *task.notes, task.result) if text)], words)
         for state in STATES for task in team.column(state)
     ]  # fmt: skip
     parts = [f"**{words(team.heading)}**"]
