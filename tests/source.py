@@ -53,13 +53,19 @@ class Import:
         return f"{self.file}:{self.line} imports {self.module}"
 
 
-def imports(path: Path) -> Iterator[Import]:
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
     """All imports of a file, inside functions too; `from nbagent import core` gives nbagent.core."""
-    yield from _imports(tree(path), path, lazy=False, typing_only=False)
+    return tuple(_imports(tree(path), path, lazy=False, typing_only=False))
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """What is in a node and may hold statements: no expression does."""
+    return (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
 
 
 def _imports(node: ast.AST, path: Path, *, lazy: bool, typing_only: bool) -> Iterator[Import]:
-    for child in ast.iter_child_nodes(node):
+    for child in _statements(node):
         if isinstance(child, ast.Import):
             for name in child.names:
                 yield Import(short(path), child.lineno, name.name, lazy, typing_only)
@@ -70,7 +76,7 @@ def _imports(node: ast.AST, path: Path, *, lazy: bool, typing_only: bool) -> Ite
                 block = ast.Module([statement], [])
                 yield from _imports(block, path, lazy=lazy, typing_only=True)
         else:
-            inside = lazy or isinstance(child, Function | ast.Lambda)
+            inside = lazy or isinstance(child, Function)
             yield from _imports(child, path, lazy=inside, typing_only=typing_only)
 
 
@@ -91,7 +97,7 @@ def functions(path: Path) -> Iterator[tuple[str, Function]]:
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
-    for child in ast.iter_child_nodes(node):
+    for child in _statements(node):
         if isinstance(child, Function):
             yield f"{prefix}{child.name}", child
             yield from _functions(child, f"{prefix}{child.name}.")
