@@ -28,6 +28,7 @@ def test_the_rows_are_both_texts(old, new):
     assert all(row.sign == " " for row in every) == (old == new)
 
 
+@pytest.mark.slow
 @given(st.text("ab \t(", max_size=30), st.text("ab \t(", max_size=30))
 @settings(deadline=None)
 def test_what_is_not_marked_of_a_changed_line_is_the_same_on_both_sides(old, new):

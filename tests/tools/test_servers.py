@@ -131,6 +131,7 @@ def test_a_server_that_does_not_let_us_in_may_have_every_file_below_its_root(tmp
             assert who_has_open(inside, both) == Holder(other.url), "one that says so is named first"
 
 
+@pytest.mark.slow
 def test_nothing_is_written_where_a_server_does_not_tell(tmp_path, runtime):
     path = notebook(tmp_path)
     before = path.read_text()

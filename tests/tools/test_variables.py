@@ -337,6 +337,7 @@ async def test_classes_objects_arrays_and_texts_are_described() -> None:
     assert "the first 1,500 and the last 400" in await look("t", t="x" * 5000)
 
 
+@pytest.mark.slow
 async def test_a_figure_is_described_by_its_axes() -> None:
     from matplotlib.figure import Figure
 

@@ -147,6 +147,7 @@ async def test_every_place_is_replaced_where_that_was_asked_for(call, root):
     assert (root / "f").read_text() == "b b"
 
 
+@pytest.mark.slow
 @given(before=st.text(), old=st.text(min_size=1), new=st.text(), after=st.text())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_any_one_edit_is_exact(call, root, before, old, new, after):
