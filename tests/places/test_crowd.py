@@ -57,6 +57,8 @@ class Person:
             self.subshell = self.client.get_control_msg(timeout=WITHIN)["content"]["subshell_id"]
         opened = {"comm_id": "crowd", "target_name": "crowd", "data": {}}
         self.client.shell_channel.send(self.client.session.msg("comm_open", opened))
+        # An interrupt in the first step must not hit the opening: all clicks would go nowhere.
+        assert self.value("'crowd' in __import__('comm').get_comm_manager().comms")
 
     # ── what it does ────────────────────────────────────────────────────────────────────────────────────────────────
 
