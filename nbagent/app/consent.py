@@ -1,7 +1,8 @@
 """What only the notebook's own text asks for needs a person's yes: the notebook may be somebody else's.
 
 Settings from outside the notebook (files, environment, command line) are the person's word. A wider mode, an allow rule
-or another server's address that comes from inside it (%config, %agent, options of a cell) is asked about once a kernel;
+or another server's address that comes from inside it (%config, %agent, options of a cell) is asked about once a kernel:
+a yes counts until the kernel ends, and so does a no;
 where nobody is there, the run is refused.
 """
 
@@ -15,7 +16,7 @@ from nbagent.app.extension import Extension
 from nbagent.app.place import Place, Reins, find_place
 from nbagent.config import Settings, is_wider
 from nbagent.core.errors import ConfigError
-from nbagent.core.events import Event, State
+from nbagent.core.events import Event, Noted, State
 from nbagent.core.policy import Mode
 from nbagent.core.ports import Question
 from nbagent.core.questions import put
@@ -35,6 +36,10 @@ async def consented(extension: Extension, settings: Settings, place: Place) -> S
     asks = _asks(outside, settings)
     if not asks or asks in extension.agreed:
         return settings
+    without = replace(settings, mode=outside.mode, allow=outside.allow, base_url=outside.base_url)
+    if asks in extension.declined:
+        place.view.show(before_run(Noted, text=DECLINED.format(", ".join(asks)), level="info"))
+        return without
     if not place.approver.present:
         raise ConfigError(
             f"The notebook asks for {', '.join(asks)}, which needs a person's yes. Where nobody is there, say it outside the "
@@ -45,10 +50,13 @@ async def consented(extension: Extension, settings: Settings, place: Place) -> S
         text=f"This notebook asks for {', '.join(asks)}{_meaning(outside, settings)} Use it in this kernel?",
         choices=(_YES, _NO),
     )
-    if await put(question, place.approver, before_run, place.view.show) == _YES:
+    answer = await put(question, place.approver, before_run, place.view.show)
+    if answer == _YES:
         extension.agreed.add(asks)
         return settings
-    return replace(settings, mode=outside.mode, allow=outside.allow, base_url=outside.base_url)
+    if answer:  # "": the question was closed, and nobody said no
+        extension.declined.add(asks)
+    return without
 
 
 async def consented_here(extension: Extension, settings: Settings) -> Settings:
@@ -70,6 +78,7 @@ def _nothing() -> None:
 
 
 _YES, _NO = "Yes, in this kernel", "No, go on without"
+DECLINED = "Goes on without {}: you said no to that in this kernel. You are asked again after a restart."
 
 
 def _meaning(outside: Settings, settings: Settings) -> str:

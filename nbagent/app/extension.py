@@ -88,7 +88,8 @@ class Extension:
         self.underway = Underway()
         self.tray = KernelTray(self)
         self.chosen: dict[str, Any] = {}
-        self.agreed: set[tuple[str, ...]] = set()
+        self.agreed: set[tuple[str, ...]] = set()  # what the notebook asked for and got, and what it did not get
+        self.declined: set[tuple[str, ...]] = set()
         self.shown: dict[str, Point] = {}  # of each notebook: where the record ends that was shown last
         self.seat = ""  # of the notebook's own conversation, since it had a run here
         self.move: Move | None = None  # to which session the notebook is to go over

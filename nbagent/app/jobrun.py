@@ -6,6 +6,7 @@ Must not know how the process came to be (`nursed`), nor who gave the job out. R
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import os
 import signal
@@ -67,6 +68,9 @@ class _Performance:
         self._extension: Extension | None = None
         self._ended: RunEnded | None = None
         self._over = threading.Event()
+        self._role: asyncio.Task[Any] | None = None
+        """What performs the job's role, while it does."""
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._performed: Outcome | None = None
         """What came of a job that its role performs itself."""
 
@@ -98,14 +102,16 @@ class _Performance:
         from nbagent.app.answer import RunFailed
         from nbagent.app.cell import run_agent_cell
 
-        job = self._job
+        job, self._loop = self._job, asyncio.get_running_loop()
         extension.host, extension.metered = self._place, self._metered
         extension.file = _notebook(job)
         extension.shell.user_ns.update(job.variables)
         names = _tools(extension, job.tools)
         company: Company | Outcome | None = None
         try:
+            self._role = asyncio.current_task()
             company = await _company(extension, job)
+            self._role = None
             if isinstance(company, Outcome):
                 self._performed = company
                 return ""
@@ -211,8 +217,19 @@ class _Performance:
             extension.on_loop(lambda: (heard.set(), stop.now()))
             if not heard.wait(_AT_ONCE) and not self._over.is_set():
                 _interrupt()  # what it computes hears of nothing else
-        if not self._over.wait(_GRACE):
-            os._exit(os.EX_TEMPFAIL if hasattr(os, "EX_TEMPFAIL") else 75)
+        for _ in range(round(_GRACE / _AT_ONCE)):
+            if self._loop is not None and not self._over.is_set():
+                with contextlib.suppress(RuntimeError):  # it was closed in this moment
+                    self._loop.call_soon_threadsafe(self._leave)
+            if self._over.wait(_AT_ONCE):
+                return
+        os._exit(os.EX_TEMPFAIL if hasattr(os, "EX_TEMPFAIL") else 75)
+
+    def _leave(self) -> None:
+        """End a role that is between two runs, on the loop: it waits for something, and no run hears of the stop."""
+        if self._role is not None and self._extension is not None and self._extension.stop is None:
+            self._role.cancel()
+            self._role = None  # once: it may have something to say before it goes
 
 
 class _Begin:

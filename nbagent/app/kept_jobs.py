@@ -117,8 +117,7 @@ class _Reading:
         for event in self._run if self._ours else ():
             used, price = event.get("usage"), event.get("cost")
             self._usage += Usage(**used) if isinstance(used, dict) else Usage()
-            known = self._cost is not None and isinstance(price, int | float)
-            self._cost = (self._cost or 0.0) + price if known else None
+            self._cost = self._cost + price if self._cost is not None and isinstance(price, int | float) else None
             self._turns += int(event.get("turns") or 1)
         self._run = []
 

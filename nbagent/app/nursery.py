@@ -22,7 +22,9 @@ from nbagent.core.messages import Json
 
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from nbagent.app.nursed import main; main()"
 
-_NEW_GROUP = 0x200  # of Windows: CREATE_NEW_PROCESS_GROUP
+_NEW_GROUP = (
+    0x200 if os.name == "nt" else 0
+)  # CREATE_NEW_PROCESS_GROUP: Windows has no sessions that keep a Ctrl-C away
 
 
 class ProcessDied(NbagentError):
@@ -105,7 +107,9 @@ class _Process:
 
     def __init__(self, how: str) -> None:
         command = [sys.executable, "-c", _BOOT, json.dumps(sys.path), how]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)  # noqa: S603
+        self._process = subprocess.Popen(  # noqa: S603  (our own interpreter)
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, creationflags=_NEW_GROUP
+        )
         self._write = threading.Lock()
         self._waiting: dict[int, queue.SimpleQueue[Json]] = {}
         self._is_ready: queue.SimpleQueue[Json] = queue.SimpleQueue()
@@ -123,7 +127,8 @@ class _Process:
 
     def ready(self) -> Json:
         with self._write:
-            self._hello = self._hello or self._is_ready.get()
+            if self._hello is None:  # {} is one, too: that of a process that died before it said a word
+                self._hello = self._is_ready.get()
             return self._hello
 
     def perform(self, request: Json, *, alone: bool = False) -> Json:

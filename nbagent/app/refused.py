@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from nbagent.app.extension import Extension
+    from nbagent.app.underway import Asking
     from nbagent.core.ports import Approval
     from nbagent.jupyter.refusals import Refusal
 
@@ -52,9 +53,12 @@ def allow(extension: Extension, rest: str) -> str:
 
 
 def deny(extension: Extension, words: str) -> str:
-    """Deny what waits or was refused; `words` tell the model what to do instead."""
-    if answered := _answer(extension, 1, Answered(approved=False, words=words)):
+    """Deny what waits (a number before the words: which one) or was refused; `words` tell the model what to do instead."""
+    first, _, more = words.partition(" ")
+    number, said = (int(first), more.strip()) if first.isdecimal() else (1, words)
+    if answered := _answer(extension, number, Answered(approved=False, words=said)):
         return answered
+    words = "" if words.isdecimal() else words
     dropped = extension.refusals.deny(words)
     if not dropped and not words:
         return NOTHING
@@ -71,27 +75,29 @@ def _named(rest: str) -> tuple[int, str]:
 
 
 def _answer(
-    extension: Extension, number: int, answered: Answered, sure: Callable[[Extension, Approval], bool] = lambda *_: True
+    extension: Extension, number: int, answered: Answered, sure: Callable[[Extension, Asking], bool] = lambda *_: True
 ) -> str:
     """Answer the open question `number` of all runs under way; return what was done, "" where none waits."""
     waiting = extension.underway.asks
     if not waiting:
         return ""
-    if number > len(waiting):
+    if not 1 <= number <= len(waiting):
         count = "only one question is" if len(waiting) == 1 else f"only {len(waiting)} questions are"
         raise ConfigError(f"There is no question {number}: {count} open.")
     asked = waiting[number - 1]
+    title = asked.approval.title
     if not sure(extension, asked):
-        return f"Nothing was allowed. It still waits for your answer, in its panel and in the tray: {asked.title}"
-    if not extension.underway.answer(asked.call_id, asked.hash, answered):
+        return f"Nothing was allowed. It still waits for your answer, in its panel and in the tray: {title}"
+    if not asked.answer(answered):
         return "It has its answer already."
-    return f"{'Allowed' if answered.approved else 'Denied'}: {asked.title}"
+    return f"{'Allowed' if answered.approved else 'Denied'}: {title}"
 
 
-def _is_sure(extension: Extension, asked: Approval) -> bool:
+def _is_sure(extension: Extension, asked: Asking) -> bool:
     """Whether the cell's word is enough: beside a run in the background it may have been written before anything was asked."""
     run = extension.underway.foreground
-    return (run is not None and asked in run.asks) or (takes_input(extension.shell) and _typed_yes(asked))
+    at_hand = run is not None and asked.to is run.approver
+    return at_hand or (takes_input(extension.shell) and _typed_yes(asked.approval))
 
 
 def _typed_yes(asked: Approval) -> bool:

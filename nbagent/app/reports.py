@@ -132,7 +132,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent status              model, mode, session, tokens, cost\n"
         "%agent stop [ID | all]     stop the run, or one in the background\n"
         "%agent allow [N [CODE]]    say yes without a button: to what waits, or to a refused call for the next run\n"
-        "%agent deny [WORDS]        say no to it, and what to do instead\n"
+        "%agent deny [N] [WORDS]    say no to it, and what to do instead; N counts as in the tray, oldest first\n"
         "%agent keep [N] [off]      mark the last cell, or In[N], as one not to be run again without asking you\n"
         "%agent undo                take back what the last run did; again for the one before; %agent redo does it again\n"
         "%agent forget              let go of what undo would need\n"

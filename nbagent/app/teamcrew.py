@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any
 
+from nbagent.app.executors import Places
 from nbagent.app.jobs import Job, Outcome
 from nbagent.app.worker import perform
 from nbagent.core.board import LEAD, Board
-from nbagent.core.errors import NbagentError, ToolError
+from nbagent.core.errors import ConfigError, NbagentError, ToolError
 from nbagent.core.limits import Limits
 from nbagent.core.messages import Json
 from nbagent.core.ports import Answered
@@ -45,8 +46,7 @@ class Crew:
         host: str = "127.0.0.1",
     ) -> None:
         self._make, self._seat, self._ask, self._question = make, seat, ask, question
-        self._own = ThreadPoolExecutor(workers, thread_name_prefix="nbagent-team") if executor is None else None
-        self._executor = executor or self._own
+        self._places = Places(executor, workers)
         self._names: dict[str, str] = {}
         self._working: dict[str, asyncio.Future[Json]] = {}
         self._starts = 0
@@ -75,15 +75,15 @@ class Crew:
         """Give a teammate's job out; raises `ToolError` where it works already, or the team ends."""
         if name in self._working:
             raise ToolError(f"{name} is there already")
-        if self._closing or self._executor is None:
+        if self._closing:
             raise ToolError("the team ends: nobody is started any more")
         self._starts += 1
         job = self._make(name, self._starts)
         self._names[job.id] = name
         try:
-            future = asyncio.wrap_future(self._executor.submit(perform, job.to_json(), self.hub.link()))
-        except RuntimeError as error:  # which a broken pool's is, too
-            raise ToolError(f"the executor takes no more work, so {name} can't be started: {error}") from error
+            future = asyncio.wrap_future(self._places.give(perform, job.to_json(), self.hub.link()))
+        except ConfigError as error:
+            raise ToolError(f"{name} can't be started. {error}") from error
         self._working[name] = future
         future.add_done_callback(lambda done: self._ended(name, done))
 
@@ -125,8 +125,7 @@ class Crew:
             await self._gone()
         finally:
             self.hub.close()
-            if self._own is not None:
-                self._own.shutdown(wait=False, cancel_futures=True)
+            await self._places.close(at_once=bool(self._working))
 
     def _asked_to_go(self, board: Board) -> Board:
         """Return the board with a request to go for those who have none yet."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from nbagent.app.forks import Making
 from nbagent.app.starts import Ground, own_point
 from nbagent.app.teamlanes import Lanes
+from nbagent.app.teammail import delivering
 from nbagent.app.teammeter import LeadMeter, less
 from nbagent.app.teamtools import Desk, both_sides, conflict_words, in_order, lead_tools, with_mail
 from nbagent.core.board import Board
@@ -92,6 +93,7 @@ class Lead:
         self._make_crew, self._clock, self._began = crew, clock, clock()
         self._open: _Open | None = None
         self._meter = LeadMeter()
+        self._lanes = Lanes()
         self._counted = Spending()
         self._extension: Extension | None = None
         self._notebook: Notebook | None = None
@@ -139,8 +141,8 @@ class Lead:
         watching = asyncio.create_task(self._watch())
         try:
             self._all_started(self.crew)
-            async with aclosing(events):
-                async for event in events:
+            async with aclosing(delivering(events, self.desk.mail.kept)) as told:
+                async for event in told:
                     self._open.turn = event.turn
                     if not isinstance(event, RunEnded):
                         yield event
@@ -208,8 +210,6 @@ class Lead:
                 self._picture(board, known)
                 known = board
                 await asyncio.sleep(1 / A_SECOND)
-
-    _lanes = Lanes()
 
     def _picture(self, board: Board, before: Board) -> None:
         seconds = self._clock() - self._began

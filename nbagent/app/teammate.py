@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from nbagent.app.teammail import Mail
 from nbagent.core.board import APPROVED, LEAD, Board
 from nbagent.core.board_values import Letter, Member, MemberState, Task
 from nbagent.core.errors import BoardError
@@ -84,10 +85,14 @@ class Teammate:
     branch: str = ""
     alone: bool = False
     rest: float = REST
+    mail: Mail = field(init=False)
     _told_idle: bool = False
     _insisted: int = 0
     _asked: Letter | None = None
     """A request to go that came while there was something to do."""
+
+    def __post_init__(self) -> None:
+        self.mail = Mail(self.seat)
 
     @property
     def name(self) -> str:
@@ -118,8 +123,7 @@ class Teammate:
         if self._asked is not None and not await self._refused(self._asked):
             await self._go(self._asked)
         self._asked = None
-        if letters := await self.seat.letters():
-            await self.seat.delivered(letters)
+        if letters := await self.mail.take():
             await self._read(letters)
         elif task := await self._claim():
             await self._is("working")
@@ -155,7 +159,13 @@ class Teammate:
         asked = next((one for one in letters if one.kind == "shutdown_request"), None)
         if said := told([one for one in letters if one.kind not in {"shutdown_request", "plan_answer"}]):
             await self._is("working")
-            await self._ran(said)
+            done = await self._ran(said)
+            if done.reason in _ENOUGH:  # who takes this place next reads them
+                raise _Leaves(done.sentence or done.reason)
+            if done.reason == "error":
+                text = f"Messages could not be read: {done.sentence or done.text}"[:4_000]
+                await self.seat.post(LEAD, text, kind="notice")
+        await self.seat.delivered(tuple(letters))
         if asked is not None:
             await self._go(asked)
 
@@ -164,8 +174,7 @@ class Teammate:
 
         A request to go is told, too: the model may refuse it, else the teammate goes when its task is done.
         """
-        letters = tuple(one for one in await self.seat.letters() if one.kind != "plan_answer")
-        await self.seat.delivered(letters)
+        letters = await self.mail.take("plan_answer")
         self._asked = next((one for one in letters if one.kind == "shutdown_request"), self._asked)
         return told(letters)
 
@@ -174,6 +183,7 @@ class Teammate:
         return any(one.kind == "shutdown_rejected" and int(one.id) > int(asked.id) for one in own)
 
     async def _go(self, asked: Letter) -> None:
+        await self.seat.delivered((asked,))
         await self.seat.post(asked.sender, "I go.", kind="shutdown_approved")
         raise _Leaves(f"{asked.sender} let it go")
 
@@ -269,7 +279,12 @@ class Teammate:
 
     async def _ran(self, prompt: str, *, only_look: bool = False) -> Done:
         intro, self.intro = self.intro, ""
-        return await self.work.run("\n\n".join(part for part in (intro, prompt) if part), only_look=only_look)
+        done = await self.work.run("\n\n".join(part for part in (intro, prompt) if part), only_look=only_look)
+        if done.reason == "end_turn":
+            await self.mail.kept()
+        else:  # a call that was cut off may have had a letter in its result
+            self.mail.dropped()
+        return done
 
     async def _is(self, state: MemberState) -> Board:
         """Say what this teammate does; the lead hears of it the first time that it has nothing to do."""

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from nbagent.app.teammail import Mail
 from nbagent.core.board import LEAD, Board
 from nbagent.core.board_changes import changes
 from nbagent.core.errors import ToolError
@@ -72,12 +73,14 @@ class Desk:
     answers: dict[str, tuple[dict[str, str | None], dict[str, Side]]] = field(default_factory=dict[str, Any])
     """By teammate: the answers to its conflicts so far, as texts and sides."""
     clock: Callable[[], float] = time.monotonic
+    mail: Mail = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.mail = Mail(self.seat)
 
     async def letters(self) -> str:
         """Return what was written to the lead since it was asked last, as its model is told of it; "" for nothing."""
-        letters = await self.seat.letters()
-        await self.seat.delivered(letters)
-        return told(letters)
+        return told(await self.mail.take())
 
     def news(self, board: Board) -> list[str]:
         """Return what the lead waits for and has not been told yet; from then on it counts as told."""

@@ -6,7 +6,7 @@ The cycle is `teammate.Teammate`; here is what it works with. Read `work`, then 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from nbagent.app.answer import RunFailed
 from nbagent.app.cell import run_agent_cell
-from nbagent.app.jobs import Job, Outcome
+from nbagent.app.jobs import Ended, Job, Outcome
+from nbagent.app.teammail import delivering
 from nbagent.app.teammate import NOT_DONE, Done, Teammate
 from nbagent.app.teampulse import Pulse
 from nbagent.app.teamtools import with_mail
@@ -56,15 +57,19 @@ async def work(extension: Extension, job: Job) -> Outcome:
     intro = words.teammate(name, team, others, root=str(root), worktrees=trees is not None)
     cell = CellWork(extension, str(about.get("line", "")), trees, mine)
     teammate = Teammate(seat, cell, team, intro, mine.branch if mine is not None else "", alone=trees is None)
-    cell.company = TeammateCompany(seat, teammate.letters, cell.keep)
+    cell.company = TeammateCompany(seat, teammate.letters, cell.keep, teammate.mail.kept)
+    status: Ended = "done"
     with Pulse(lambda: Boards.open(root, team), seat):
-        why = await teammate.live()
+        try:
+            why = await teammate.live()
+        except asyncio.CancelledError:  # the job was stopped while it waited for something to do
+            status, why = "stopped", "It was stopped."
     last = extension.last
     ended = cell.company.ended
     session = str(last.store.path) if last is not None else ""
     spent = last.session if last is not None else None
     return Outcome(
-        job.id, "done", why, str(ended.reason) if ended is not None else "end_turn", cell.turns,
+        job.id, status, why, str(ended.reason) if ended is not None else "end_turn", cell.turns,
         usage=spent.usage if spent is not None else Outcome(job.id, "done").usage,
         cost=spent.cost if spent is not None else 0.0, session=session,
     )  # fmt: skip
@@ -73,8 +78,10 @@ async def work(extension: Extension, job: Job) -> Outcome:
 class TeammateCompany:
     """What a teammate's runs have because it works in a team: the team's tools, and letters with the results of calls."""
 
-    def __init__(self, seat: Seat, letters: Callable[[], Any], keep: Callable[[], Any]) -> None:
-        self._seat, self._letters, self._keep = seat, letters, keep
+    def __init__(
+        self, seat: Seat, letters: Callable[[], Any], keep: Callable[[], Any], kept: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._seat, self._letters, self._keep, self._kept = seat, letters, keep, kept
         self.ended: RunEnded | None = None
         """How the last run ended."""
 
@@ -93,10 +100,10 @@ class TeammateCompany:
         return replace(agent, tools=Toolset(tools))
 
     async def events(self, events: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
-        """Note how the run ends."""
+        """Note how the run ends, and that letters stand in the conversation as soon as they do."""
         self.ended = None
-        async with aclosing(events):
-            async for event in events:
+        async with aclosing(delivering(events, self._kept)) as told:
+            async for event in told:
                 self.ended = event if isinstance(event, RunEnded) else None
                 yield event
 

@@ -78,10 +78,18 @@ class LiveRun:
             return f"Its code {self.waits}"
         return shown.activity if shown is not None else "Starting…"
 
-    @property
-    def asks(self) -> tuple[Approval, ...]:
-        """The approvals of it that wait for the person now, oldest first."""
-        return self.approver.waiting if isinstance(self.approver, PersonApprover) else ()
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """An approval that waits for the person: what is asked, since when (seconds of a clock), and who takes the answer."""
+
+    approval: Approval
+    since: float
+    to: PersonApprover
+
+    def answer(self, answered: Answered) -> bool:
+        """Answer it, as it was shown; return whether that counted. No other run hears of it, whatever it asks."""
+        return self.to.answer(self.approval.call_id, self.approval.hash, answered)
 
 
 def name_of(prompt: str) -> str:
@@ -177,14 +185,9 @@ class Underway:
         raise ConfigError(f"{word!r} names {'no run' if not found else 'several runs'}. Under way: {there}.")
 
     @property
-    def asks(self) -> tuple[Approval, ...]:
-        """The approvals of all runs that wait for the person now: run by run, each run's oldest first."""
-        people = {id(run.approver): run for run in self.runs.values()}  # a subagent may share its parent's
-        return tuple(approval for run in people.values() for approval in run.asks)
-
-    def answer(self, call_id: str, shown_hash: str, answered: Answered) -> bool:
-        """Answer an open approval of any run, as it was shown; return whether that counted."""
-        people = {id(run.approver): run.approver for run in self.runs.values()}
-        return any(
-            one.answer(call_id, shown_hash, answered) for one in people.values() if isinstance(one, PersonApprover)
-        )
+    def asks(self) -> tuple[Asking, ...]:
+        """The approvals of all runs that wait for the person now, oldest first: the order of the tray."""
+        people = {id(run.approver): run.approver for run in self.runs.values()}  # a subagent may share its parent's
+        there = [one for one in people.values() if isinstance(one, PersonApprover)]
+        found = [Asking(approval, since, one) for one in there for since, approval in one.waiting_since]
+        return tuple(sorted(found, key=lambda one: one.since))

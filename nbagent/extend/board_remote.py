@@ -2,12 +2,16 @@
 
 The compare-and-swap is the server's (`push --force-with-lease=REF:OLD`); objects are kept in the same repository of ours as
 without a remote, so that the clone gets neither refs nor objects. This is the one place from which git talks to a server,
-with the person's own ways to it (ssh, credentials): it is only used where they named a remote. Read `RemoteStore.swap`.
+with the person's own ways to it (ssh, credentials): it is only used where they named a remote. One whose address lies in the
+project is refused: it may have come with it, and would run its hooks here. Read `RemoteStore.swap`.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
+from urllib.parse import unquote
 
 from nbagent.extend.board_ref import RefStore
 from nbagent.extend.board_store import Seen, StoreError, Unsure
@@ -29,7 +33,7 @@ class RemoteStore:
 
     def __init__(self, root: Path, shared: Path, team: str, remote: str, local: RefStore) -> None:
         self._git = Git(root).talking()
-        self._remote, self._local = remote, local
+        self._remote, self._local, self._address = remote, local, ""
         self._ref = f"refs/nbagent/teams/{team}"
         self._theirs, self._ours = str(shared / "objects"), str(local.repository / "objects")
 
@@ -42,7 +46,7 @@ class RemoteStore:
         await self._local.make()
         words = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--refmap=")
         env = {"GIT_OBJECT_DIRECTORY": self._ours, "GIT_ALTERNATE_OBJECT_DIRECTORIES": self._theirs}
-        ran = await self._call("fetch", *words, "--", self._remote, self._ref, env=env)
+        ran = await self._call("fetch", *words, "--", await self._where(), self._ref, env=env)
         if (found := await self._local.text_of(mark)) is not None:
             return Seen(found, mark)
         if ran.code == 0:  # it was replaced between the two questions
@@ -51,7 +55,7 @@ class RemoteStore:
 
     async def mark(self) -> str:
         """Ask the remote for the mark of the text as it is now."""
-        ran = await self._call("ls-remote", "--", self._remote, self._ref)
+        ran = await self._call("ls-remote", "--", await self._where(), self._ref)
         if ran.code != 0:
             raise self._away(ran)
         return ran.text.split("\t")[0]
@@ -62,7 +66,7 @@ class RemoteStore:
         lease = f"--force-with-lease={self._ref}:{old.mark}"
         words = ("--quiet", "--no-verify", "--porcelain", "--no-follow-tags", "--recurse-submodules=no", lease)
         env = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": self._ours}
-        ran = await self._call("push", *words, "--", self._remote, f"{new}:{self._ref}", env=env)
+        ran = await self._call("push", *words, "--", await self._where(), f"{new}:{self._ref}", env=env)
         if ran.code == 0:
             return Seen(text, new)
         said = f"{ran.text}\n{ran.said}"
@@ -71,6 +75,28 @@ class RemoteStore:
         if "[remote rejected]" in said:
             raise StoreError(f"the remote {self._remote} does not take the team's board: {said.strip()}")
         raise Unsure(str(self._away(ran)))
+
+    async def _where(self) -> str:
+        """Return the one address to which all is sent; raises `StoreError` for one that the project may have brought along."""
+        if not self._address:
+            listed = await self._git.run(
+                "config", "--includes", "--show-scope", "-z", "--get-regexp", r"^url\.", ok=_ANY
+            )
+            if not {"local", "worktree"}.isdisjoint(listed.fields[::2]):
+                raise StoreError(
+                    "the settings of this repository replace addresses (url.*), so it can't be told where the team's board "
+                    f"would go: set that in your own settings (git config --global), or give the whole address of {self._remote}"
+                )
+            push = await self._git.run("remote", "get-url", "--push", "--", self._remote, ok=_ANY)
+            found = push.text or (await self._call("ls-remote", "--get-url", "--", self._remote)).text or self._remote
+            top = await self._git.find("rev-parse", "--show-toplevel")
+            if top and is_in_project(found, Path(top)):
+                raise StoreError(
+                    f"the remote {self._remote} of the team's board lies in the project itself ({found}), so it may have come "
+                    "with it, and its hooks would run: take a repository elsewhere"
+                )
+            self._address = found
+        return self._address
 
     async def _call(self, *words: str, env: dict[str, str] | None = None) -> Ran:
         try:
@@ -83,3 +109,12 @@ class RemoteStore:
         return StoreError(
             f"the team's board can't be reached in {self._remote}: {lines[0] if lines else 'git was stopped'}"
         )
+
+
+def is_in_project(address: str, top: Path) -> bool:
+    """Whether the address of a remote is a place on this disk in or below `top`."""
+    path = unquote(re.sub(r"^file://(localhost(?=/))?", "", address)) if address.startswith("file://") else address
+    if "://" in path or re.match(r"[^/]*:", path):  # a server's, or `host:path`
+        return False
+    real, project = os.path.realpath(top / path), os.path.realpath(top)
+    return os.path.commonpath([real, project]) == project

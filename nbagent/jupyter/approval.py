@@ -60,7 +60,12 @@ class PersonApprover:
     @property
     def waiting(self) -> tuple[Approval, ...]:
         """The approvals that wait for an answer now, oldest first."""
-        return tuple(item.approval for item in list(self._open.values()))
+        return tuple(approval for _, approval in self.waiting_since)
+
+    @property
+    def waiting_since(self) -> tuple[tuple[float, Approval], ...]:
+        """The same, each with when it was put, in seconds of the clock."""
+        return tuple((item.shown, item.approval) for item in list(self._open.values()))
 
     async def ask(self, approval: Approval) -> Answered:
         """Return the person's answer; a deny with words once this is closed."""

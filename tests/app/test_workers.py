@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,16 +144,20 @@ def test_a_person_at_the_hub_answers_for_a_job_and_without_one_it_is_denied(
     assert (second.status, "os.getcwd()" in second.answer, str(tmp_path) in second.answer) == ("done", False, False)
 
 
-def test_a_stop_interrupts_what_a_job_computes_and_what_never_began(
+def test_a_stop_interrupts_what_a_job_computes_what_waits_and_what_never_began(
     tmp_path: Path, threads: ThreadPoolExecutor
 ) -> None:
     with Hub() as hub:
         running = threads.submit(perform, job(1, tmp_path, "spins").to_json(), hub.link())
+        role = replace(job(3, tmp_path, "looks", variables={"x": 1}), role="tests.app.worker_scripts:waits")
+        between = threads.submit(perform, role.to_json(), hub.link())
         wait_until((tmp_path / "spins").exists)
+        wait_until((tmp_path / "waits").exists)
         hub.stop(why="Enough.")
         late = threads.submit(perform, job(2, tmp_path, "looks", variables={"x": 1}).to_json(), hub.link())
-        found = [outcome(one) for one in (running, late)]
-    assert [(one.status, one.stop_reason, one.problem) for one in found] == [("stopped", "interrupted", "Enough.")] * 2
+        found = [outcome(one) for one in (running, late, between)]
+    assert [(one.status, one.stop_reason, one.problem) for one in found] == [("stopped", "interrupted", "Enough.")] * 3
+    assert not found[2].died, "what waits between two runs hears of it, too, and need not be ended from outside"
     stored = read_session(tmp_path / ".nbagent" / "sessions" / f"{SESSION.format(1)}.jsonl", Seals())
     assert stored is not None
     check_transcript(stored.messages)

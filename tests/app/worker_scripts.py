@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from pathlib import Path
@@ -35,6 +36,12 @@ def adds() -> ScriptedModel:
 def spins() -> ScriptedModel:
     """Computes for ever, and says so in a file."""
     return ScriptedModel([[call("run_python", code="open('spins', 'w').close()\nwhile True:\n    pass")], "Done."])
+
+
+async def waits(*_: object) -> None:
+    """A role that waits for something between two runs, for ever, and says so in a file."""
+    os.close(os.open("waits", os.O_CREAT))
+    await asyncio.Event().wait()
 
 
 def repeats() -> ScriptedModel:

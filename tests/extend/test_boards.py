@@ -15,7 +15,7 @@ from nbagent.core.errors import BoardError
 from nbagent.core.seat import Seat
 from nbagent.extend.board_file import FileStore
 from nbagent.extend.board_ref import RefStore
-from nbagent.extend.board_remote import RemoteStore
+from nbagent.extend.board_remote import RemoteStore, is_in_project
 from nbagent.extend.board_store import Seen, Store, StoreError, Unsure
 from nbagent.extend.boards import Boards
 from nbagent.extend.git import Git
@@ -251,7 +251,7 @@ async def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str):
 async def test_a_remote_needs_a_repository_and_one_that_is_away_is_said(tmp_path: Path):
     with pytest.raises(StoreError, match="not in a git repository"):
         await Boards.open(tmp_path, "demo", remote="origin")
-    boards = await Boards.open(await repository(tmp_path), "demo", remote=str(tmp_path / "nowhere"))
+    boards = await Boards.open(await repository(tmp_path / "clone"), "demo", remote=str(tmp_path / "nowhere"))
     with pytest.raises(StoreError, match="can't be reached"):
         await boards.read()
 
@@ -263,9 +263,47 @@ def made_in(folder: Path) -> list[Path]:
 @pytest.mark.parametrize("remote", ["ext::touch ran", "--upload-pack=touch ran", "-x"])
 async def test_a_remote_that_is_a_program_is_not_run(tmp_path: Path, remote: str):
     boards = await Boards.open(await repository(tmp_path), "demo", remote=remote)
-    with pytest.raises(StoreError, match="can't be reached"):
+    with pytest.raises(StoreError, match=r"can't be reached|lies in the project itself"):
         await boards.change(lambda old: old.create("a"))
     assert not made_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"remote.origin.url": "./evil.git"},
+        {"remote.origin.url": "file://{top}/evil.git"},
+        {"remote.origin.url": "{top}/../server", "remote.origin.pushurl": "./evil.git"},
+        {"remote.origin.url": "https://example.org/x", "url../evil.git.insteadOf": "https://example.org/x"},
+    ],
+)
+async def test_a_remote_that_came_with_the_project_runs_no_hook_of_it(tmp_path: Path, settings: dict[str, str]):
+    top = await repository(tmp_path / "project")
+    for bare in (top / "evil.git", tmp_path / "server"):
+        bare.mkdir()
+        await Git(bare).run("init", "--quiet", "--bare")
+        hook = bare / "hooks" / "pre-receive"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+        hook.chmod(0o755)
+    (tmp_path / "server" / "hooks" / "pre-receive").unlink()
+    for name, value in settings.items():
+        await Git(top).run("config", name, value.format(top=top))
+    for remote in ("origin", "./evil.git"):
+        boards = await Boards.open(top, "demo", remote=remote)
+        with pytest.raises(StoreError, match=r"lies in the project itself|replace addresses"):
+            await boards.change(lambda old: old.create("a"))
+    assert not made_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("address", "inside"),
+    [("evil.git", True), ("sub:x/../y", False), ("./sub:x", True), ("git@host:a.git", False), ("https://h/p", False),
+     ("file:///p/a/b.git", True), ("file://localhost/p/a", True), ("file:///p/ab", False), ("/p/a", True), ("../b", False),
+     ("/p/%61", False), ("file:///p/%61", True)],
+)  # fmt: skip
+def test_an_address_is_in_the_project_where_git_would_go_there(address: str, inside: bool):
+    assert is_in_project(address, Path("/p/a")) is inside
 
 
 async def test_a_board_in_a_remote_adds_nothing_to_the_clones(tmp_path: Path):

@@ -200,6 +200,42 @@ async def test_letters_reach_it_in_the_middle_of_its_work_and_a_wish_to_go_waits
     assert team.member() == "gone"
 
 
+async def test_a_letter_counts_as_delivered_when_it_is_kept_and_comes_again_where_the_run_was_cut_off_before() -> None:
+    team = Team(Work(hangs=True))
+    living = await team.begin(named("long"))
+    await team.work.going.wait()
+    await team.lead.post("ada", "Mind the tests.")
+    assert "Mind the tests." in await team.ada.letters()
+    assert len(team.board.letters_for("ada")) == 1, "it stands in no conversation yet"
+    team.work.stop()
+    async with asyncio.timeout(10):
+        await living
+    assert len(team.board.letters_for("ada")) == 1, "who takes its place reads it"
+    again = Teammate(Seat(team.boards, "ada"), team.work, "t")
+    assert "Mind the tests." in await again.letters()
+    await again.mail.kept()
+    assert team.board.letters_for("ada") == ()
+
+
+async def test_a_message_that_could_not_be_read_is_told_to_the_lead_and_not_tried_for_ever() -> None:
+    team = Team(Work(lambda _: Done("", "error", "The server is away.")))
+    living = await team.begin()
+    await team.lead.post("ada", "Look at the orders.")
+    await until(lambda: team.told("idle"))
+    assert team.told("notice") == ["Messages could not be read: The server is away."]
+    assert team.work.log == ["run"]
+    await team.let_go(living)
+
+
+async def test_a_teammate_that_is_stopped_while_it_reads_a_message_goes_and_the_message_stays() -> None:
+    team = Team(Work(lambda _: Done("", "interrupted")))
+    living = await team.begin()
+    await team.lead.post("ada", "Look at the orders.")
+    async with asyncio.timeout(10):
+        assert await living == "interrupted"
+    assert [one.text for one in team.board.letters_for("ada")] == ["Look at the orders."]
+
+
 async def test_a_letter_without_a_task_is_read_at_once() -> None:
     team = Team(Work())
     living = await team.begin()
