@@ -61,7 +61,7 @@ class Places:
     """
 
     def __init__(self, executor: Executor | None, workers: int | None = None) -> None:
-        self._nursery = Nursery(lingers=True) if executor is None else None
+        self._nursery = Nursery() if executor is None else None
         self._executor = executor or ThreadPoolExecutor(workers or default_workers(), thread_name_prefix="nbagent-job")
 
     def give(self, perform: Callable[..., Json], *given: Any) -> Future[Any]:

@@ -12,16 +12,17 @@ import os
 import signal
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbagent.app.jobs import Job, Outcome
 from nbagent.app.kept_jobs import MARK, KeptJob, kept_of
 from nbagent.core.errors import ConfigError, NbagentError
-from nbagent.core.events import Event, Reason, RunEnded, RunStarted
+from nbagent.core.events import Event, Reason, ReplyDiscarded, ReplyEnded, RequestSent, RunEnded, RunStarted
 from nbagent.core.events_json import to_json
 from nbagent.core.messages import Json
 from nbagent.headless.link import GONE, Link
@@ -43,17 +44,19 @@ _TOLD = (
 _STOPPED = "Stopped before the run began."
 _AT_ONCE = 0.3  # seconds that a loop has to hear of a stop, until what it computes is interrupted
 _GRACE = 30.0  # seconds that a run has to end after it was stopped, until its process ends with it
-_IN_USE = 15.0  # seconds that another process has to let go of the session
+_IN_USE = 150.0  # seconds that another process has to let go of the session: one that was left may finish its reply
+_AGAIN = 0.05  # seconds between two tries to take it
 
 
-def run_job(job: Job, link: Json) -> Outcome:
+def run_job(job: Job, link: Json, leaves_by: Callable[[Callable[[], object]], None]) -> Outcome:
     """Perform a job and return what came of it; never raises for what a job can bring about.
 
-    `link` is `Hub.link`, {} where no hub takes part.
+    `link` is `Hub.link`, {} where no hub takes part. `leaves_by` takes what is called, on any thread, when who started the
+    process is gone: the run then ends with the reply that is under way.
     """
     began = time.monotonic()
     try:
-        outcome = _Performance(job, link).perform()
+        outcome = _Performance(job, link).perform(leaves_by)
     except NbagentError as error:
         outcome = Outcome(job.id, "failed", problem=str(error), session=str(job.session_path or ""))
     return replace(outcome, seconds=round(time.monotonic() - began, 3))
@@ -67,6 +70,7 @@ class _Performance:
         self._link = Link(link, job.id, self._stopped) if link else None
         self._extension: Extension | None = None
         self._ended: RunEnded | None = None
+        self._replying = False
         self._over = threading.Event()
         self._role: asyncio.Task[Any] | None = None
         """What performs the job's role, while it does."""
@@ -74,7 +78,7 @@ class _Performance:
         self._performed: Outcome | None = None
         """What came of a job that its role performs itself."""
 
-    def perform(self) -> Outcome:
+    def perform(self, leaves_by: Callable[[Callable[[], object]], None]) -> Outcome:
         """Perform it. Raises `NbagentError` where no run could begin."""
         if not self._job.prompt.strip():
             raise ConfigError("This job has no prompt.")
@@ -90,6 +94,7 @@ class _Performance:
             return outcome
         if self._link is not None:
             self._link.start()
+        leaves_by(self._link.leave if self._link is not None else partial(self._stopped, GONE))
         try:
             return self._outcome(extension, kept, asyncio.run(self._run(extension, kept)))
         finally:
@@ -185,6 +190,8 @@ class _Performance:
             self._extension.last.store.append({"type": MARK, "job": self._job.id})
         if isinstance(event, RunEnded):
             self._ended = event
+        if isinstance(event, RequestSent | ReplyEnded | ReplyDiscarded):
+            self._replying = isinstance(event, RequestSent)
         if self._link is not None:
             self._link.event(to_json(event))
 
@@ -203,13 +210,12 @@ class _Performance:
 
     def _end(self, why: str) -> None:
         """Have the run end; where the hub is gone, after the reply that is under way: it is paid for."""
-        extension, link = self._extension, self._link
+        extension = self._extension
         assert extension is not None
-        assert link is not None
         stop = extension.stop
         if stop is not None:
             extension.on_loop(stop.ask)
-            while why == GONE and link.in_flight and not self._over.wait(_AT_ONCE / 3):
+            while why == GONE and self._awaits_reply and not self._over.wait(_AT_ONCE / 3):
                 pass
             heard = threading.Event()
             if why == GONE and self._over.wait(_AT_ONCE):
@@ -230,6 +236,11 @@ class _Performance:
         if self._role is not None and self._extension is not None and self._extension.stop is None:
             self._role.cancel()
             self._role = None  # once: it may have something to say before it goes
+
+    @property
+    def _awaits_reply(self) -> bool:
+        """Whether a reply is under way: the run's own, or one of its subagents'."""
+        return self._replying or (self._link is not None and bool(self._link.in_flight))
 
 
 class _Begin:
@@ -346,12 +357,12 @@ def _kept(job: Job, extension: Extension) -> KeptJob | None:
 
 
 def _hold(extension: Extension, session: str) -> None:
-    """Wait until nobody else writes to the session: a process that was given up may still be ending."""
+    """Wait until nobody else writes to the session: a process that was given up may still be ending (`nursed` says how long)."""
     until = time.monotonic() + _IN_USE
     while session and not extension.holds.take(session):
         if time.monotonic() > until:
             raise ConfigError(f"The session {session} of this job is in use by another process.")
-        time.sleep(_IN_USE / 300)
+        time.sleep(_AGAIN)
 
 
 def _notebook(job: Job) -> Notebook | None:

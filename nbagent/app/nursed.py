@@ -1,8 +1,9 @@
 """The nursery's process: imports once what every run needs, stays single-threaded, and forks a child for each job.
 
 Speaks JSON lines on the descriptors that were its standard input and output. A child lives no longer than its job, and no
-longer than the nursery; the nursery no longer than the process that started it. Where there is no safe fork (Windows,
-macOS) the process performs the one job itself. Must not know what a job is. Read `Nursed.serve`.
+longer than the nursery. Where the process that started the nursery is gone, the children end with the replies that are under
+way, which are paid for, and the nursery with them. Where there is no safe fork (Windows, macOS) the process performs the one
+job itself. Must not know what a job is. Read `Nursed.serve`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +27,7 @@ from nbagent.core.messages import Json
 
 _LOOK, _LOOK_OFTEN = 1.0, 0.05  # seconds between two looks whether the process that started this one still lives
 _GRACE = 5.0  # seconds that a child has to end after it has said what came of its job
-_LINGERS = 120.0  # seconds that children have to end by themselves where they may outlive who started this process
+_LINGERS = 120.0  # seconds that children have to end by themselves when who started this process is gone
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # prctl
 _CHUNK = 65_536
 _RUN = """
@@ -40,7 +42,7 @@ concurrent.futures.thread encodings.idna
 
 @dataclass(slots=True)
 class _Child:
-    """A child: its request, the pipe on which it answers, and the one by whose end it hears that the nursery is gone.
+    """A child: its request, the pipe on which it answers, and the one by which it hears that it has to leave (see `Life`).
 
     `gone` can be read once it has ended, -1 where the system can't tell.
     """
@@ -60,6 +62,7 @@ class Assigned:
 
     request: Json
     answers: int
+    life: Life
 
 
 def main() -> None:
@@ -69,7 +72,7 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     os.close(nothing)
-    forks = sys.argv[-1] in {"forks", "lingers"}
+    forks = sys.argv[-1] == "forks"
     began = time.monotonic()
     if forks:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # kernels interrupt what they started; a stop comes by the links
@@ -103,7 +106,8 @@ def _perform(assigned: Assigned) -> None:
     from nbagent.app.jobrun import run_job
     from nbagent.app.jobs import Job
 
-    outcome = run_job(Job.from_json(assigned.request["job"]), assigned.request.get("link") or {})
+    given = assigned.request
+    outcome = run_job(Job.from_json(given["job"]), given.get("link") or {}, assigned.life.leaves_by)
     with contextlib.suppress(BrokenPipeError):
         _say(assigned.answers, {"id": assigned.request["id"], "outcome": outcome.to_json()})
 
@@ -122,23 +126,29 @@ def _only_one(control: int, answers: int) -> Assigned | None:
             if not (part := file.read(_CHUNK)):
                 return None
             line += part
-    _end_with(control)
-    return Assigned(json.loads(line), answers)
+    return Assigned(json.loads(line), answers, Life(control))
 
 
-def _end_with(pipe: int) -> None:
-    """End this process when nobody holds the other end of `pipe` any more."""
+class Life:
+    """Ends this process when nobody holds the other end of `pipe` any more; a byte from there asks it to leave."""
 
-    def watch() -> None:
-        while True:
-            try:
-                if not os.read(pipe, 1):
-                    break
-            except OSError:
-                break
-        os._exit(1)
+    def __init__(self, pipe: int) -> None:
+        self._pipe, self._leave = pipe, _exit
+        threading.Thread(target=self._watch, name="nbagent-life", daemon=True).start()
 
-    threading.Thread(target=watch, name="nbagent-life", daemon=True).start()
+    def leaves_by(self, leave: Callable[[], object]) -> None:
+        """Say what is called, on a thread, when this process is to leave; until this is said it ends at once."""
+        self._leave = leave
+
+    def _watch(self) -> None:
+        with contextlib.suppress(OSError):
+            while os.read(self._pipe, 1):
+                self._leave()
+        _exit()
+
+
+def _exit() -> None:
+    os._exit(1)
 
 
 class Nursed:
@@ -213,8 +223,7 @@ class Nursed:
         os.environ[_MARK] = _mark(os.getpid())
         if (numpy := sys.modules.get("numpy")) is not None:
             numpy.random.seed()  # the standard library's has been seeded anew by the fork
-        _end_with(life)
-        return Assigned(request, write)
+        return Assigned(request, write, Life(life))
 
     def _hear(self, child: _Child) -> None:
         """Take what a child says. Who waits for it need not wait for the end of the process."""
@@ -256,8 +265,7 @@ class Nursed:
             _say(self._answers, {"id": child.number, "died": status})
 
     def _end(self) -> None:
-        if sys.argv[-1] == "lingers":
-            self._linger()
+        self._linger()
         for child in self._children.values():
             _kill(child.pid)
         for child in self._children.values():
@@ -266,13 +274,15 @@ class Nursed:
         _end_orphans("")
 
     def _linger(self) -> None:
-        """Let children finish the replies that are under way: they are paid for, and end in their sessions' files.
-
-        Each hears by its own link that the process that gave the work out is gone, and ends.
-        """
+        """Let children finish the replies that are under way: they are paid for, and end in their sessions' files."""
         self._selector.unregister(self._control)
-        until = time.monotonic() + _LINGERS
+        until, told = time.monotonic() + _LINGERS, False
         while self._children and time.monotonic() < until:
+            if not told and os.getppid() != self._parent:  # it did not close this end by itself: it was killed
+                told = True
+                for child in self._children.values():
+                    with contextlib.suppress(BrokenPipeError):
+                        os.write(child.life, b".")
             for key, _ in self._selector.select(_LOOK_OFTEN):
                 if key.data is not None:
                     with contextlib.suppress(BrokenPipeError):

@@ -39,13 +39,12 @@ def can_fork() -> bool:
 class Nursery:
     """One warm process and the jobs in it; `perform` may be called from any number of threads.
 
-    `forks`: whether children are forked from it; else each job gets a new interpreter. `lingers`: jobs may outlive this process
-    until the replies that are under way have come whole; else they end with it at once.
+    `forks`: whether children are forked from it; else each job gets a new interpreter. Where this process is killed, forked
+    ones outlive it until the replies that are under way have come whole.
     """
 
-    def __init__(self, *, forks: bool | None = None, lingers: bool = False) -> None:
+    def __init__(self, *, forks: bool | None = None) -> None:
         self._forks = can_fork() if forks is None else forks
-        self._how = "lingers" if lingers else "forks"
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._warm: _Process | None = None
@@ -82,7 +81,7 @@ class Nursery:
                 self._busy -= 1
 
     def close(self) -> None:
-        """End the warm process and what runs in it."""
+        """End the warm process once what runs in it has ended."""
         with self._lock:
             warm, self._warm = self._warm, None
         if warm is not None:
@@ -98,7 +97,7 @@ class Nursery:
     def _ready(self) -> _Process:
         with self._lock:
             if self._warm is None or not self._warm.alive:
-                self._warm = _Process(self._how)
+                self._warm = _Process("forks")
             return self._warm
 
 

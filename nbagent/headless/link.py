@@ -63,6 +63,10 @@ class Link:
         self._soon(self._close)
         self._thread.join(_FLUSH)
 
+    def leave(self) -> None:
+        """Take it that the process that gave this work out is gone: called from any thread."""
+        self._soon(self._end, GONE)
+
     @property
     def over(self) -> str:
         """Why no request is let through any more, "" while they are."""

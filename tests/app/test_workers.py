@@ -289,9 +289,11 @@ def test_a_killed_driver_or_worker_leaves_nothing_behind_and_the_reply_under_way
             (worker,) = pool._processes or ()
             below = children(worker)
             os.kill(worker, signal.SIGKILL)
-            wait_until(lambda: are_gone(below))
             with pytest.raises(BrokenProcessPool):
                 future.result(30)
+        server.push(calls("run_python", code="print(2)"))  # here, too
+        wait_until(lambda: are_gone(below))
+        assert len(server.requests) == 2
         server.push(say("Done."))
         found = outcome(threads.submit(perform, served(1, tmp_path, server), {}))
         assert (found.answer, len(server.requests)) == ("Done.", 3)

@@ -110,8 +110,12 @@ def _kills(name: str, executor: Any, server: MessagesServer, after: int) -> thre
     return thread
 
 
+def _mapped(count: int, executor: Any) -> Table:
+    return map(PROMPT, inputs(count), executor=executor, workers=4, model="sonnet", progress=False, resume="map")
+
+
 def main(count: int, names: list[str], *, kill: bool = False) -> dict[str, Any]:
-    """Do the same map in all places; with `kill`, kill a worker of each in the middle. Returns what came of it."""
+    """Do the same map in all places; with `kill`, kill a worker of each in the middle and go on. Returns what came of it."""
     found: dict[str, Any] = {"places": {}}
     with MessagesServer(adding) as server:
         os.environ |= {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": "k"}
@@ -120,13 +124,17 @@ def main(count: int, names: list[str], *, kill: bool = False) -> dict[str, Any]:
             before, began = len(server.requests), time.monotonic()
             with PLACES[name]() as executor:
                 killing = _kills(name, executor, server, before + count) if kill else None
-                table = map(PROMPT, inputs(count), executor=executor, workers=4, model="sonnet", progress=False)
+                table = _mapped(count, executor)
                 if killing is not None:
                     killing.join()
+            broken = len(table.failed)
+            if broken:  # a process pool is done with when a worker dies: the map goes on in a new one
+                with PLACES[name]() as executor:
+                    table = _mapped(count, executor)
             rows, asked = compared(table), server.requests[before:]
             found["places"][name] = {
                 "seconds": round(time.monotonic() - began, 1), "requests": len(asked), "twice": asked_twice(asked),
-                "right": table["answer"] == expected(count), "rows": rows, "failed": table.failed["problem"],
+                "right": table["answer"] == expected(count), "rows": rows, "failed": table.failed["problem"], "failed at first": broken,
             }  # fmt: skip
             print({**found["places"][name], "rows": table.totals.sentence, "place": name}, file=sys.stderr, flush=True)
         found["refused"] = server.refusals
