@@ -133,7 +133,8 @@ class Life:
     """Ends this process when nobody holds the other end of `pipe` any more; a byte from there asks it to leave."""
 
     def __init__(self, pipe: int) -> None:
-        self._pipe, self._leave = pipe, _exit
+        self._pipe = pipe
+        self._leave: Callable[[], object] = _exit
         threading.Thread(target=self._watch, name="nbagent-life", daemon=True).start()
 
     def leaves_by(self, leave: Callable[[], object]) -> None:
