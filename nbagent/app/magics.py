@@ -65,7 +65,7 @@ class AgentMagics(Magics):
         except RunFailed as failed:
             refused = failed
         except asyncio.CancelledError:  # interrupted before the run began or after it ended: the cell just ends
-            refused = Refused("Stopped by you; no run was under way.")
+            refused = Refused("Stopped by you.")
         except Exception as error:  # a bug of ours must not show a traceback to an analyst
             refused = internal_error(self._extension, error)
         raise refused from None

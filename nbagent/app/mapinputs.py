@@ -111,6 +111,10 @@ def _item(index: int, given: Any, folder: Path) -> Item:
         return _of_path(index, given, folder)
     if isinstance(given, str):
         text = str(clean_value(given))
+        if len(text) > LARGEST:
+            raise ConfigError(
+                f"Input {index} is a text of more than {LARGEST // 1024} KB: save it to a file, and give the path as the input."
+            )
         return Item(index, "text", given, {"input": text}, {"item": text})
     if isinstance(given, tuple) and hasattr(given, "_asdict"):
         given = cast("Any", given)._asdict()
@@ -202,7 +206,11 @@ def prompted(prompt: Prompt, item: Item) -> str:
     Raises `ConfigError` for a field that is nearly one of the input's, and what a prompt that is a function raises.
     """
     if callable(prompt):
-        made = prompt(item.given)
+        try:
+            made = prompt(item.given)
+        except Exception as error:  # the person's own code: it is raised as it is
+            error.add_note(f"This was raised by the prompt of input {item.index}.")
+            raise
         if not str(made).strip():
             raise ConfigError(f"The prompt of input {item.index} is empty: the function returned {made!r}.")
         return str(made)

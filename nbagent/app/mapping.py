@@ -108,7 +108,7 @@ def map(  # noqa: A001  (what everybody calls it; it is read as nbagent.map)
         job=Job(id="", prompt="", folder=str(folder), granted=granted,
                 tools=(*names, NAME) if names and fields is not None else names),
         about=_about(prompt, settings, names, fields, mode=str(settings.mode), in_place=in_place),
-        folder=new_folder(folder) if resume is None else folder / os.fspath(resume),
+        folder=new_folder(folder) if resume is None else folder / _named(resume),
         named=resume is not None,
         again=_again(again, resume),
         fields=fields,
@@ -255,6 +255,14 @@ def _again(again: Again, resume: object) -> Again:
     if again and resume is None:
         raise ConfigError(f"again = {again!r} needs resume=, the folder of the map that is to run again.")
     return again
+
+
+def _named(resume: str | os.PathLike[str]) -> str:
+    """Return the folder's name as text; raises `ConfigError` for what no folder can be called."""
+    named = os.fspath(resume)
+    if "\0" in named:
+        raise ConfigError(f"resume = {named!r} is no name of a folder.")
+    return named
 
 
 def _limits(budget: float | None, tokens: int | None) -> Limits:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbagent.app.answer import Answer
 from nbagent.app.options import parse
-from nbagent.app.teamafter import Keep, accept, discard, held
+from nbagent.app.teamafter import Keep, accept, discard, held, tidied
 from nbagent.app.teamlead import Lead
 from nbagent.app.teamplan import TeamFile, TeamPlan
 from nbagent.app.teamtools import Desk, both_sides
@@ -34,6 +34,7 @@ from nbagent.core.run import Agent
 from nbagent.core.seat import LEASE, Seat
 from nbagent.extend.boards import Boards
 from nbagent.extend.hooks_settings import Hook
+from nbagent.extend.sessions import FOLDER as SESSIONS
 from nbagent.extend.worktrees import Worktree, Worktrees
 from nbagent.prompt import team as words
 
@@ -169,6 +170,7 @@ class Team:
                     await trees.discard()
             else:
                 kept = _ended(kept, lead, answer, folder)
+                kept = await tidied(trees, kept) if trees is not None and not kept.accepted else kept
                 kept.write(folder)
         assert answer is not None  # else it was raised
         extension.errands.append(_heard(plan, answer.text, lead.accepted))
@@ -312,14 +314,18 @@ def _ended(kept: TeamFile, lead: Lead, answer: Answer | None, folder: Path) -> T
 def _session(folder: Path, team: str, name: str, path: str) -> str:
     """Copy a teammate's conversation out of its copy of the repository, which goes; return where it is.
 
-    A worker says where it is, and may be somebody else's: only a file of nbagent's, in this folder or above it, is taken.
+    A worker says where it is, and may be somebody else's: only a file of the teammate's copy, or a session of this folder,
+    is taken.
     """
     import shutil
 
     from nbagent.app.teamplan import FOLDER
 
     place, real = folder / FOLDER / team / f"{name}.jsonl", Path(os.path.realpath(path))
-    homes = {Path(os.path.realpath(above / ".nbagent")) for above in (folder, *folder.parents)}  # copies lie at the top
+    copies = [
+        above / ".nbagent" / "worktrees" / team / name for above in (folder, *folder.parents)
+    ]  # they lie at the top
+    homes = {Path(os.path.realpath(home)) for home in (*copies, folder / SESSIONS)}
     if not path or homes.isdisjoint(real.parents) or real.suffix != ".jsonl":
         return ""
     try:

@@ -13,6 +13,7 @@ from nbagent.app.document import find_document
 from nbagent.app.teamplan import TeamFile, team_file
 from nbagent.core.errors import ConfigError
 from nbagent.extend.accepting import Accepted, NotAccepted, Notebooks
+from nbagent.extend.git import GitError
 from nbagent.extend.merging import Answers, Side
 from nbagent.extend.worktrees import Worktrees
 
@@ -57,6 +58,15 @@ async def _accepted(trees: Worktrees, there: Notebooks, keep: Keep) -> Accepted:
         return await trees.accept(there, Answers(sides=dict.fromkeys(refused.files, _SIDES[keep])))
 
 
+async def tidied(trees: Worktrees, kept: TeamFile) -> TeamFile:
+    """Take the copies of a team that has ended away where nobody changed anything in them; return what is kept of it."""
+    try:
+        await trees.remove()
+    except GitError:  # there is work in them, or they can't be looked at now
+        return kept
+    return kept.but(discarded=True)
+
+
 async def discard(extension: Extension, team: str = "") -> str:
     """Take a team's copies and branches away, with all that was not accepted."""
     kept = _with_copies(extension, team)
@@ -91,7 +101,9 @@ def held(extension: Extension, team: str) -> Generator[None]:
 def _with_copies(extension: Extension, team: str) -> TeamFile:
     kept = known(extension, team)
     if kept.discarded:
-        raise ConfigError(f"The team {kept.plan.team} was discarded.")
+        raise ConfigError(
+            f"The copies and branches of the team {kept.plan.team} are gone: there is nothing to accept or discard."
+        )
     if not kept.plan.worktrees:
         raise ConfigError(
             f"The team {kept.plan.team} worked in your folder itself: there is nothing to accept or discard."

@@ -6,17 +6,19 @@ Read `team`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import shlex
 import time
 from typing import TYPE_CHECKING, cast
 
+from nbagent.app.answer import RunFailed
 from nbagent.app.options import names as agent_options
-from nbagent.app.options import parser
+from nbagent.app.options import parse, parser
 from nbagent.app.team import Team
 from nbagent.app.teamafter import Keep, accept, at_work, discard, known
 from nbagent.app.teamtools import summary
 from nbagent.core.board import LEAD, Board
-from nbagent.core.errors import BoardError, ConfigError
+from nbagent.core.errors import BoardError, ConfigError, NbagentError
 from nbagent.core.shown import visible_plain
 from nbagent.extend.board_store import StoreError
 from nbagent.extend.boards import Boards
@@ -27,6 +29,8 @@ from nbagent.view.text import one_line
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
     from nbagent.app.teamplan import TeamFile
+
+_log = logging.getLogger("nbagent")
 
 HELP = (
     '%agent team "goal" [--workers 3] [--names ada,ben] [--teammate-model MODEL] [--plan-first] [--no-worktrees]\n'
@@ -77,12 +81,21 @@ async def _carried_out(extension: Extension, rest: str) -> str:
     running = asyncio.create_task(asked.run_in(extension))
     extension.teams.add(running)
     running.add_done_callback(extension.teams.discard)
+    running.add_done_callback(_retrieved)
     begun = asyncio.create_task(asked.begun.wait())
     await asyncio.wait({running, begun}, return_when=asyncio.FIRST_COMPLETED)
     begun.cancel()
     if running.done():
         await running
     return ""
+
+
+def _retrieved(running: asyncio.Task[object]) -> None:
+    """Keep what a team in the background ended with, which nobody awaits: a bug of ours for `%agent traceback`."""
+    if running.cancelled() or (error := running.exception()) is None or isinstance(error, RunFailed):
+        return  # why a run has failed stands in its panel
+    known = isinstance(error, NbagentError)
+    _log.log(logging.INFO if known else logging.ERROR, "a team in the background failed: %s", error, exc_info=error)
 
 
 def _asked_for(words: list[str]) -> Team:
@@ -105,6 +118,10 @@ def _asked_for(words: list[str]) -> Team:
             raise ConfigError(f"%agent team: there is no option {name}. It takes these:\n{HELP}")
         else:
             goal.append(word)
+    if parse(" ".join(line))[1]:
+        raise ConfigError(
+            "%agent team: a value of these options can't hold spaces. Set it in your settings, or with %config."
+        )
     workers = given.get("--workers", "0")
     if not workers.isdecimal():
         raise ConfigError(f"%agent team: --workers takes a number, not {workers!r}.")
@@ -140,8 +157,11 @@ async def _accept(extension: Extension, words: list[str]) -> str:
 async def _state(extension: Extension) -> str:
     kept = known(extension)
     board = await _board(extension, kept)
+    cut_off = not kept.ended and not at_work(extension, kept.plan.team)
+    for one in board.members if cut_off else ():  # nobody was left to say so, and nobody watches their leases
+        board = board.now_is(one.name, "gone")
     lines = [f"{kept.plan.team}: {one_line(kept.plan.goal, 120)}", summary(board)]
-    if not kept.ended and not at_work(extension, kept.plan.team):
+    if cut_off:
         lines.append("It was cut off before it ended: nobody works on it any more.")
     for name, files in kept.merged.items():
         lines.append(f"merged from {name}: {', '.join(files) or 'nothing'}")
@@ -154,7 +174,7 @@ async def _state(extension: Extension) -> str:
 
 def _next_step(kept: TeamFile) -> str:
     if kept.discarded:
-        return "It was discarded."
+        return "Its copies and branches are gone."
     if kept.accepted:
         return "What was merged is in your files. %agent team discard takes its copies away."
     if not any(kept.merged.values()):
@@ -175,7 +195,8 @@ async def _log(extension: Extension, name: str) -> str:
     for letter in board.letters:
         when = time.strftime("%H:%M:%S", time.localtime(letter.at))
         lines.append(
-            f"{when} {letter.sender} → {'all' if letter.to == '*' else letter.to}: {one_line(letter.text, 300)}"
+            f"{when} {letter.sender} → {'all' if letter.to == '*' else letter.to}: "
+            f"{one_line(letter.text, 300) or letter.kind.replace('_', ' ')}"
         )
     for who, conflict in kept.conflicts.items():
         lines += ["", f"Not merged from {who}:", conflict]

@@ -29,13 +29,13 @@ def agents(extension: Extension, rest: str) -> Said:
     """Carry out `%agent agents [watch ID | stop ID | stop all | front ID]`; raises `ConfigError` for what there is not."""
     word, _, which = rest.strip().partition(" ")
     match word, which.strip():
-        case "", "":
+        case "" | "list", "":
             from nbagent.app.agents import listed
 
             return f"{under_way(extension)}\n\nKinds of subagents:\n{listed(extension)}"
         case "watch", named if named:
             return _watch(extension, extension.underway.find(named))
-        case "stop", named if named:
+        case "stop", named:
             return stop(extension, named)
         case "front", named if named:
             return _front(extension.underway.find(named))

@@ -121,7 +121,7 @@ function render({ model, el }) {
     if (parts.live.textContent !== said) parts.live.textContent = said;
     for (const head of root.querySelectorAll(".nbagent-trayhead")) {
       const at = head.querySelector(".nbagent-age");
-      const text = `waits for ${ageWords(age(head.getAttribute("data-entry") ?? ""))}`;
+      const text = `waiting ${ageWords(age(head.getAttribute("data-entry") ?? ""))}`;
       if (at && at.textContent !== text) at.textContent = text;
       const go = head.querySelector(".nbagent-goto");
       const there = drawnCell(page, root.closest(".jp-NotebookPanel") ?? document, go?.getAttribute("data-cell") ?? "").known;

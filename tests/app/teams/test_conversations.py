@@ -21,6 +21,15 @@ def test_only_a_session_below_the_folder_is_copied_and_no_link_is_followed(tmp_p
     assert _session(folder, "t", "ada", str(secret)) == ""
     assert _session(folder, "t", "ada", str(own.parent / "link.jsonl")) == ""
     assert _session(folder, "t", "ada", "") == ""
+    assert _session(folder, "t", "ben", str(own)) == "", "another one's"
+    mine = folder / ".nbagent" / "sessions" / "s.jsonl"
+    other = folder / ".nbagent" / "teams" / "x.jsonl"
+    for place in (mine, other):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("mine")
+    assert _session(folder, "t", "ada", str(mine)), "without copies it works in the folder itself"
+    assert _session(folder, "t", "ada", str(other)) == ""
+    kept = _session(folder, "t", "ada", str(own))
     Path(kept).unlink()
     Path(kept).symlink_to(secret)
     assert _session(folder, "t", "ada", str(own)) == kept

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from nbagent.app.teamafter import tidied
 from nbagent.app.teamplan import TeamFile, TeamPlan
+from nbagent.core.board import LEAD, Board
+from nbagent.core.board_values import Member
 from nbagent.extend.boards import Boards
 from nbagent.extend.worktrees import Worktrees
 from tests.app.teams.project import Function, git, project
@@ -97,6 +100,29 @@ async def test_a_team_without_anything_merged_has_nothing_to_accept_and_one_that
     await Worktrees(repo, plan.team).begin()
     await Worktrees(repo, plan.team).lead()
     TeamFile(plan).write(repo)
+    begun = Board(members=(Member(LEAD, "lead"), Member("ada"))).create("repair net").claim("ada", 0.0, 60.0)
+    await (await Boards.open(repo, plan.team)).change(lambda _: begun)
     said = await asyncio.to_thread(typed, repo, "%agent team accept", "%agent team")
     assert "nothing to accept" in said
     assert "cut off before it ended" in said and "Nothing is merged" in said
+    assert "1 pending. Teammates: ada is gone" in said, "nobody works on it any more"
+
+
+@pytest.mark.slow
+async def test_copies_go_by_themselves_only_where_nobody_changed_anything(tmp_path: Path) -> None:
+    repo = project(tmp_path / "project", {"prices": [Function("net", "a + b", "a - b", "(1, 2)")]})
+    before = git(repo, "for-each-ref")
+    plan = TeamPlan.of("Make the tests pass", 1)
+    trees = Worktrees(repo, plan.team)
+    await trees.begin()
+    ada, _ = await trees.add("ada"), await trees.lead()
+    (ada.path / "prices.py").write_text("half of it\n")
+    assert not (await tidied(trees, TeamFile(plan))).discarded
+    assert (ada.path / "prices.py").read_text() == "half of it\n"
+    git(ada.path, "checkout", "-q", "prices.py")
+    assert (await tidied(trees, TeamFile(plan))).discarded
+    assert (git(repo, "for-each-ref"), git(repo, "worktree", "list").count("\n"), ada.path.exists()) == (
+        before,
+        0,
+        False,
+    )
