@@ -194,3 +194,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if config.getoption("--no-skips") and _skipped:
         terminalreporter.write_line(f"--no-skips: these were skipped, which fails the run: {_skipped}", red=True)
+
+
+@pytest.fixture(scope="module")
+def shell() -> Iterator[Any]:
+    """A plain IPython shell, which keeps no history."""
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    made = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
+    yield made
+    made.restore_sys_module_state()

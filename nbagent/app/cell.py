@@ -38,16 +38,10 @@ NAMELESS = "--name goes with --background: it is what that agent is called."
 
 
 async def run_agent_cell(
-    extension: Extension,
-    line: str,
-    body: str,
-    compose: Compose | None = None,
-    *,
-    errand: Errand | None = None,
-    company: Company | None = None,
+    extension: Extension, line: str, body: str, compose: Compose | None = None, company: Company | None = None
 ) -> Answer:
     """Run what the person wrote to its end and return the answer, also of a run in the background; else as `agent_cell`."""
-    made = await agent_cell(extension, line, body, compose, errand=errand, company=company)
+    made = await agent_cell(extension, line, body, compose, company=company)
     return made if isinstance(made, Answer) else await made
 
 

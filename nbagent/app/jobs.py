@@ -68,8 +68,7 @@ class Job:
     @classmethod
     def from_json(cls, data: Json) -> Job:
         """Return the job that `to_json` gave. Raises `ConfigError` for what is none."""
-        known = {item.name for item in dataclasses.fields(cls)}
-        found: Json = {k: v for k, v in data.items() if k in known}
+        found = _known(cls, data)
         found["tools"] = tuple(data.get("tools") or ())
         try:
             return cls(**found)
@@ -109,10 +108,14 @@ class Outcome:
     @classmethod
     def from_json(cls, data: Json) -> Outcome:
         """Return the outcome that `to_json` gave."""
-        known = {item.name for item in dataclasses.fields(cls)}
-        found: Json = {k: v for k, v in data.items() if k in known}
+        found = _known(cls, data)
         found["usage"] = Usage(**(data.get("usage") or {}))
         return cls(**found)
+
+
+def _known(kind: type[Job | Outcome], data: Json) -> Json:
+    """Return what of `data` has a field: a later version may say more."""
+    return {item.name: data[item.name] for item in dataclasses.fields(kind) if item.name in data}
 
 
 def _plain(value: Job | Outcome) -> Json:

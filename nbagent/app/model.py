@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any
 
 from nbagent.config import Settings
-from nbagent.core.errors import ConfigError, Overloaded, Rejected
-from nbagent.core.messages import Json, Usage
+from nbagent.core.errors import ConfigError, Overloaded
+from nbagent.core.messages import Json
 from nbagent.core.policy import Mode
 from nbagent.core.ports import Model, Request
-from nbagent.models import Facts, at_endpoint, catalog, open_model, voice
+from nbagent.models import at_endpoint, catalog, open_model, voice
 from nbagent.models.catalog import DEFAULT_MODEL
+from nbagent.models.passing import Passing, close
 
 PATIENCE = 2
 """Tries of one request that the model may be overloaded for, until the fallback is asked."""
@@ -86,52 +86,16 @@ def run_model(settings: Settings, metered: Metered = _as_it_is) -> RunModel:
     return RunModel(model_of(settings), settings, fallback_of(settings)[0], metered)
 
 
-class RunModel:
+class RunModel(Passing):
     """The model of one run, which may change between two replies; it begins with `first`."""
 
     def __init__(
         self, first: Model, settings: Settings, fallback: Model | None = None, metered: Metered = _as_it_is
     ) -> None:
-        self._now, self._settings, self._fallback, self._metered = first, settings, fallback, metered
+        super().__init__(first)
+        self._settings, self._fallback, self._metered = settings, fallback, metered
         self._first = first
         self._overloads = 0
-
-    @property
-    def name(self) -> str:
-        """The id of the model that is asked next."""
-        return self._now.name
-
-    @property
-    def facts(self) -> Facts:
-        """Price and sizes of the model that is asked next."""
-        found = getattr(self._now, "facts", None)
-        return found if isinstance(found, Facts) else Facts()
-
-    @property
-    def place(self) -> str:
-        """Whose server is asked; "" for a script."""
-        return str(getattr(self._now, "place", ""))
-
-    @property
-    def base_url(self) -> str:
-        """The address of the server that is asked next, "" where none is."""
-        return str(getattr(self._now, "base_url", "") or "")
-
-    @property
-    def compacts(self) -> bool:
-        """Whether the server can sum a conversation up itself."""
-        return bool(getattr(self._now, "compacts", False))
-
-    async def count(self, request: Request) -> int:
-        """Return how many tokens `request` is, as the server counts them; raises `NbagentError` where it can't."""
-        counts = getattr(self._now, "count", None)
-        if counts is None:
-            raise Rejected(f"{self.name} does not count tokens.")
-        return int(await counts(request))
-
-    def cost(self, usage: Usage) -> float | None:
-        """Return the price of the reply that has just come."""
-        return self._now.cost(usage)
 
     def use(self, name: str) -> str:
         """Ask the model `name` from the next reply on ("" and "inherit": the run's own) and return what to tell people.
@@ -145,27 +109,25 @@ class RunModel:
                 f"{name} is not at the server of {self._first.name}, and a run can't move to another one. "
                 f"Choose it for a whole cell: %%agent -m {name}"
             )
-        self._now = model
+        self._asked = model
         return f"The model is {model.name} for the rest of this run."
 
     async def aclose(self) -> None:
         """Close idle connections: the run is over."""
-        for model in {id(one): one for one in (self._first, self._now, self._fallback) if one is not None}.values():
-            close: Any = getattr(model, "aclose", None)
-            if close is not None:
-                await close()
+        for model in {id(one): one for one in (self._first, self._asked, self._fallback) if one is not None}.values():
+            await close(model)
 
     async def stream(self, request: Request) -> AsyncGenerator[Json]:
         """Yield the events of one reply. A broken reply is thrown away whole, so the next try may ask another model."""
         try:
-            async with aclosing(self._metered(self._now).stream(request)) as events:
+            async with aclosing(self._metered(self._asked).stream(request)) as events:
                 async for event in events:
                     yield event
         except Overloaded as error:
             self._overloads += 1
-            if self._fallback is None or self._now is self._fallback or self._overloads < PATIENCE:
+            if self._fallback is None or self._asked is self._fallback or self._overloads < PATIENCE:
                 raise
-            self._now = self._fallback
+            self._asked = self._fallback
             raise Overloaded(
                 f"{error} {self._fallback.name} is asked for the rest of this run.", retry_after=0.0
             ) from error

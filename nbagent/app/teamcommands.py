@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nbagent.app.extension import Extension
     from nbagent.app.teamplan import TeamFile
 
-_log = logging.getLogger("nbagent")
+_logger = logging.getLogger("nbagent")
 
 HELP = (
     '%agent team "goal" [--workers 3] [--names ada,ben] [--teammate-model MODEL] [--plan-first] [--no-worktrees]\n'
@@ -95,7 +95,7 @@ def _retrieved(running: asyncio.Task[object]) -> None:
     if running.cancelled() or (error := running.exception()) is None or isinstance(error, RunFailed):
         return  # why a run has failed stands in its panel
     known = isinstance(error, NbagentError)
-    _log.log(logging.INFO if known else logging.ERROR, "a team in the background failed: %s", error, exc_info=error)
+    _logger.log(logging.INFO if known else logging.ERROR, "a team in the background failed: %s", error, exc_info=error)
 
 
 def _asked_for(words: list[str]) -> Team:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from nbagent.core import sizes
-from nbagent.core.errors import Overloaded, Rejected, Transient
+from nbagent.core.errors import Overloaded, Transient
 from nbagent.core.messages import Json, Usage
 from nbagent.core.ports import Model, Request
-from nbagent.models.catalog import Facts
+from nbagent.models.passing import Passing
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,54 +43,12 @@ class Meter(Protocol):
         ...
 
 
-class MeteredModel:
+class MeteredModel(Passing):
     """`model`, with each request counted by `meter`."""
 
     def __init__(self, model: Model, meter: Meter) -> None:
-        self._model, self._meter = model, meter
-
-    @property
-    def name(self) -> str:
-        """The id of the model."""
-        return self._model.name
-
-    @property
-    def facts(self) -> Facts:
-        """Price and sizes of the model."""
-        found = getattr(self._model, "facts", None)
-        return found if isinstance(found, Facts) else Facts()
-
-    @property
-    def place(self) -> str:
-        """Whose server is asked; "" for a script."""
-        return str(getattr(self._model, "place", ""))
-
-    @property
-    def base_url(self) -> str:
-        """The address of the server, "" where none is asked."""
-        return str(getattr(self._model, "base_url", "") or "")
-
-    @property
-    def compacts(self) -> bool:
-        """Whether the server can sum a conversation up itself."""
-        return bool(getattr(self._model, "compacts", False))
-
-    async def count(self, request: Request) -> int:
-        """Return how many tokens `request` is; raises `NbagentError` where that can't be told."""
-        counts = getattr(self._model, "count", None)
-        if counts is None:
-            raise Rejected(f"{self.name} does not count tokens.")
-        return int(await counts(request))
-
-    def cost(self, usage: Usage) -> float | None:
-        """Return the price of `usage`."""
-        return self._model.cost(usage)
-
-    async def aclose(self) -> None:
-        """Close idle connections."""
-        close: Any = getattr(self._model, "aclose", None)
-        if close is not None:
-            await close()
+        super().__init__(model)
+        self._meter = meter
 
     def estimate(self, request: Request) -> Estimate:
         """Return what `request` may take: its prompt by its size, its reply by the longest that is asked for."""
@@ -106,7 +64,7 @@ class MeteredModel:
         ticket = await self._meter.admit(self.estimate(request))
         raw: Json = {}
         try:
-            async with aclosing(self._model.stream(request)) as events:
+            async with aclosing(self._asked.stream(request)) as events:
                 async for event in events:
                     raw.update(_counts(event))
                     yield event

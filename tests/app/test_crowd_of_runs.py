@@ -41,8 +41,8 @@ def mark(name):
         marks.append(("out", name))
 def answer(approved):
     asks = extension.underway.asks
-    if asks and extension.underway.answer(asks[0].call_id, asks[0].hash, Answered(approved)):
-        (yes if approved else no).append(asks[0].call_id)
+    if asks and asks[0].answer(Answered(approved)):
+        (yes if approved else no).append(asks[0].approval.call_id)
 async def gone(name):
     await until(lambda: all(run.name != name for run in extension.underway.runs.values()), within=20)
 """

@@ -154,3 +154,11 @@ def test_any_json_value_is_an_input_whose_job_is_json(value: object) -> None:
 def test_a_prompt_without_fields_of_the_input_is_never_changed(text: str) -> None:
     item = only({"qqqqqqqqqq": 1})
     assert prompted(text, item).startswith(text.strip())
+
+
+def test_what_a_prompt_of_ones_own_raises_names_the_input_and_a_long_text_is_no_prompt(tmp_path):
+    with pytest.raises(KeyError) as raised:
+        asked(lambda item: item["nope"], items_of([{"a": 1}], tmp_path))
+    assert raised.value.__notes__ == ["This was raised by the prompt of input 0."]
+    with pytest.raises(ConfigError, match="Input 1 is a text of more than 256 KB: save it to a file"):
+        items_of(["short", "x" * 300_000], tmp_path)

@@ -6,11 +6,8 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterator
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from nbagent.app.extension import Extension
 from nbagent.core.agents import AgentSpec
@@ -20,13 +17,6 @@ from tests.source import ROOT
 from tests.support.turns import until
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def shell() -> Iterator[InteractiveShell]:
-    made = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
-    yield made
-    made.restore_sys_module_state()
 
 
 @pytest.fixture
