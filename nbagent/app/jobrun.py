@@ -72,11 +72,9 @@ class _Performance:
         self._ended: RunEnded | None = None
         self._replying = False
         self._over = threading.Event()
-        self._role: asyncio.Task[Any] | None = None
-        """What performs the job's role, while it does."""
+        self._role: asyncio.Task[Any] | None = None  # what performs the job's role, while it does
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._performed: Outcome | None = None
-        """What came of a job that its role performs itself."""
+        self._performed: Outcome | None = None  # what came of a job that its role performs itself
 
     def perform(self, leaves_by: Callable[[Callable[[], object]], None]) -> Outcome:
         """Perform it. Raises `NbagentError` where no run could begin."""
@@ -299,9 +297,7 @@ def _extension() -> Extension:
 
     from nbagent.app.extension import current, load_extension
 
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell = InteractiveShell.instance(config=config)
+    shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
     load_extension(shell)
     return current(shell)
 
