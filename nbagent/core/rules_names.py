@@ -13,7 +13,7 @@ CELL_EDITS = ("add_cell", "edit_cell", "move_cell", "delete_cell")
 
 NAMES: dict[str, tuple[str, ...]] = {
     "Bash": ("shell",),
-    "Read": ("read_file", "glob", "grep", "read_notebook", "read_cell"),
+    "Read": ("read_file", "read_data_head", "glob", "grep", "read_notebook", "read_cell"),
     "Glob": ("glob",),
     "Grep": ("grep",),
     "LS": ("glob",),

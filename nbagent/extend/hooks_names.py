@@ -136,6 +136,7 @@ TABLE: tuple[Speech, ...] = (
     Speech("edit_file", "Edit", (_PATH, Field("old_text", "old_string"), Field("new_text", "new_string"),
                                  Field("replace_all", "replace_all"))),
     _READ,
+    Speech("read_data_head", "Read", (_PATH,), spare=_READ.spare | {"offset", "limit"}),
     Speech("glob", "Glob", (Field("pattern", "pattern"), Field("folder", "path", _absolute))),
     Speech("grep", "Grep", (Field("pattern", "pattern"), Field("folder", "path", _absolute))),
     Speech("add_cell", "NotebookEdit",

@@ -18,7 +18,7 @@ _RULE = re.compile(r"\s*([A-Za-z0-9_*-]+)\s*(?:\((.*)\))?\s*\Z", re.DOTALL)
 _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|[^\s'\"])*\s+")
 _UNSURE = re.compile(r"\$\(|`|\$\{?\w")
 _EDITS = frozenset({"edit_file", "write_file", *CELL_EDITS})
-_READS = frozenset({"read_file", "grep", "glob"})
+_READS = frozenset({"read_file", "read_data_head", "grep", "glob"})
 
 
 def fits(rule: str, tool: str, given: Json, place: Place) -> bool:

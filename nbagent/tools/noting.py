@@ -17,7 +17,7 @@ from nbagent.tools.inputs import Inputs
 from nbagent.tools.opens import heard
 from nbagent.tools.unseen import FROM_PROGRAMS
 
-_OF_FILES = frozenset({"read_file", "edit_file", "glob", "grep", "shell"})
+_OF_FILES = frozenset({"read_file", "read_data_head", "edit_file", "glob", "grep", "shell"})
 
 
 class NotingKernel:
@@ -84,11 +84,11 @@ def unwatched(tool: Tool, inputs: Inputs) -> Tool:
 
 def _before(name: str, given: Json, inputs: Inputs) -> None:
     match name:
-        case "inspect_variable":
+        case "inspect_variable" | "profile_table":
             inputs.name(str(given["name"]))
         case "list_variables":
             inputs.listing(str(given["pattern"]), int(given["limit"]))
-        case "read_file" | "edit_file":
+        case "read_file" | "read_data_head" | "edit_file":
             inputs.file(str(given["path"]), asked=True)
         case "write_file":
             inputs.written(str(given["path"]))

@@ -14,6 +14,7 @@ from typing import Any
 from nbagent.core.errors import ToolError
 from nbagent.core.ports import Kernel
 from nbagent.core.tools import Call, Kind, Tool, tool
+from nbagent.tools.data.tables import profile_tool
 from nbagent.tools.describe import FRAMES, brief, brief_of, label_of, names_of, safely, type_name
 from nbagent.tools.details import SAMPLE_FOR_COUNTS, details, of_rows
 from nbagent.tools.secrets import HIDDEN, secret_name
@@ -24,7 +25,7 @@ _VALUES = 10
 
 
 def tools(kernel: Kernel) -> list[Tool]:
-    """Return `list_variables` and `inspect_variable` on the namespace of `kernel`, read fresh at each call."""
+    """Return `list_variables`, `inspect_variable` and `profile_table` on the namespace of `kernel`, read fresh at each call."""
 
     @tool(kind=Kind.READ, title=lambda given: f"list variables {given['pattern']}".rstrip(" *"))
     async def list_variables(_call: Call, pattern: str = "*", limit: int = 200) -> str:
@@ -56,7 +57,7 @@ def tools(kernel: Kernel) -> list[Tool]:
             return safely(lambda: value.more(column))
         return details(value, name) if column is None else column_of(name, value, column)
 
-    return [list_variables, inspect_variable]
+    return [list_variables, inspect_variable, profile_tool(kernel)]
 
 
 _NAMES_TOLD = 20

@@ -18,6 +18,7 @@ from nbagent.core.messages import Block, Json, clean, text_block
 from nbagent.core.ports import Notebook, Preview
 from nbagent.core.tools import Call, Result, Tool, tool
 from nbagent.tools import notebook_files, paths
+from nbagent.tools.data.heads import head_tool
 from nbagent.tools.pathrules import PathRules
 from nbagent.tools.paths import Place
 from nbagent.tools.results import output_blocks
@@ -38,7 +39,7 @@ def tools(
     also: Sequence[Path] = (),
     denied: Callable[[str], bool] = lambda _: False,
 ) -> list[Tool]:
-    """Return read_file, write_file, edit_file, glob and grep, at home in the folder `root`.
+    """Return read_file, write_file, edit_file, glob, grep and read_data_head, at home in the folder `root`.
 
     `notebook` is the open one of this run, which is not written as a file; `also` are folders that count as inside;
     `denied` tells of a path that a rule forbids to read: searches leave it out.
@@ -50,6 +51,7 @@ def tools(
         _edit_tool(workspace),
         glob_tool(workspace),
         grep_tool(workspace),
+        head_tool(workspace),
     ]
 
 

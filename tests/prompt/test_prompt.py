@@ -14,6 +14,7 @@ from nbagent.prompt import compose, parts
 TOOLS = [
     "list_variables",
     "inspect_variable",
+    "profile_table",
     "run_python",
     "read_notebook",
     "read_cell",
@@ -24,6 +25,7 @@ TOOLS = [
     "run_cell",
     "run_all",
     "read_file",
+    "read_data_head",
     "write_file",
     "edit_file",
     "glob",

@@ -154,7 +154,7 @@ async def test_the_tools_hide_names_and_columns() -> None:
         def namespace(self):
             return _places("hunter2hunter2")
 
-    list_variables, inspect_variable = tools(Names())
+    list_variables, inspect_variable, _ = tools(Names())
     call = Call("c1", lambda _: None, None)
     texts = [(await list_variables.run(call, {"pattern": "*", "limit": 200})).content[0]["text"]]
     for name in Names().namespace():

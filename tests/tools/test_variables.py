@@ -43,13 +43,13 @@ class Names:
 
 
 async def look(_name: str, _column: str | None = None, **values: Any) -> str:
-    _, inspect_variable = tools(Names(**values))
+    _, inspect_variable, _ = tools(Names(**values))
     given = inspect_variable.validate({"name": _name, "column": _column})
     return (await inspect_variable.run(CALL, given)).content[0]["text"]
 
 
 async def listing(pattern: str = "*", limit: int = 200, **values: Any) -> str:
-    list_variables, _ = tools(Names(**values))
+    list_variables, *_ = tools(Names(**values))
     return (await list_variables.run(CALL, {"pattern": pattern, "limit": limit})).content[0]["text"]
 
 
