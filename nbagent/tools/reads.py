@@ -4,12 +4,15 @@ A look at the syntax tree only; nothing is run. Where order can't be told (funct
 to ask once too often is better than to take an old answer for a new one. Read `reads`.
 """
 
+# ruff: noqa: D102  (visit_… are ast's, and mean what it says)
+
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 _SPEAKING = frozenset({
     "eval", "exec", "query", "sql", "execute", "run_line_magic", "run_cell_magic", "system", "getoutput", "getattr",
@@ -17,10 +20,12 @@ _SPEAKING = frozenset({
 """Calls whose texts are code of some kind, in which names of variables may stand."""
 
 _NAMESPACES = frozenset({"globals", "locals", "vars"})
-_PERHAPS = (
+_PERHAPS = frozenset({
     ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.Match, ast.With, ast.AsyncWith, ast.IfExp, ast.BoolOp,
-)  # fmt: skip
+})  # fmt: skip
 """What stands in these may not run although the code comes to its end (a `with` may swallow an error)."""
+
+_SILENT = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
@@ -42,7 +47,7 @@ def reads(code: str) -> Reads:
     """Return what `code` reads; nothing of code that is no Python: it fails before it reads anything."""
     try:
         tree = ast.parse(code)
-        walk = _Walk()
+        walk = Walk()
         walk.body(tree.body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Reads()
@@ -50,8 +55,16 @@ def reads(code: str) -> Reads:
     return Reads(names, frozenset(walk.stored), frozenset(walk.certain), tuple(walk.texts))
 
 
-class _Walk(ast.NodeVisitor):
-    """Goes through code in the order in which it runs. `bound` are the names that are its own at this point."""
+class _Passing(set[str]):
+    """Names of a comprehension: `:=` binds outside of it."""
+
+
+class Walk(ast.NodeVisitor):
+    """Goes through code in the order in which it runs. `bound` are the names that are its own at this point.
+
+    `loaded` are names that it reads before it binds them, `later` those that its functions read when they are called,
+    `stored` and `certain` what it binds, `texts` its literal texts. `cellflow` asks more of the same walk.
+    """
 
     def __init__(self) -> None:
         self.loaded: set[str] = set()
@@ -60,30 +73,50 @@ class _Walk(ast.NodeVisitor):
         self.stored: set[str] = set()
         self.certain: set[str] = set()
         self.texts: list[str] = []
-        self._scopes: list[set[str]] = []
-        self._deferred = 0
+        self.scopes: list[set[str]] = []
+        self.deferred = 0
         self._perhaps = 0
+        self._ways: dict[type[ast.AST], Callable[[Any], None]] = {}
 
     def visit(self, node: ast.AST) -> None:
         """Go through one node; what is bound inside of a branch is not certain to be bound."""
-        perhaps = isinstance(node, _PERHAPS)
-        self._perhaps += perhaps
-        super().visit(node)
-        self._perhaps -= perhaps
+        kind = type(node)
+        way = self._ways.get(kind)
+        if way is None:
+            way = self._ways[kind] = getattr(self, f"visit_{kind.__name__}", self.generic_visit)
+        if kind in _PERHAPS:
+            self._perhaps += 1
+            way(node)
+            self._perhaps -= 1
+        else:
+            way(node)
+
+    def generic_visit(self, node: ast.AST) -> None:
+        """Go through what a node is made of, as ast does, but for what says nothing here (two of three nodes)."""
+        for name in node._fields:
+            part = getattr(node, name, None)
+            if type(part) is list:
+                for item in part:
+                    if isinstance(item, ast.AST):
+                        self.visit(item)
+            elif isinstance(part, ast.AST) and not isinstance(part, _SILENT):
+                self.visit(part)
 
     def body(self, nodes: Iterable[ast.AST]) -> None:
         """Go through nodes one after the other."""
         for node in nodes:
             self.visit(node)
 
-    def _load(self, name: str) -> None:
-        if name in self.bound or any(name in scope for scope in self._scopes):
+    def load(self, name: str) -> None:
+        """Take a name as read here."""
+        if name in self.bound or any(name in scope for scope in self.scopes):
             return
-        (self.later if self._deferred else self.loaded).add(name)
+        (self.later if self.deferred else self.loaded).add(name)
 
-    def _bind(self, name: str) -> None:
-        if self._scopes:
-            self._scopes[-1].add(name)
+    def bind(self, name: str) -> None:
+        """Take a name as bound here."""
+        if self.scopes:
+            self.scopes[-1].add(name)
         else:
             self.bound.add(name)
             self.stored.add(name)
@@ -92,9 +125,9 @@ class _Walk(ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
-            self._load(node.id)
+            self.load(node.id)
         else:
-            self._bind(node.id)
+            self.bind(node.id)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, str):
@@ -114,12 +147,16 @@ class _Walk(ast.NodeVisitor):
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self.visit(node.value)
         if isinstance(node.target, ast.Name):
-            self._load(node.target.id)
+            self.load(node.target.id)
         self.visit(node.target)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
+        """It binds outside of the comprehensions that it stands in."""
         self.visit(node.value)
+        inner = self.scopes
+        self.scopes = inner[: next((n for n in range(len(inner), 0, -1) if not isinstance(inner[n - 1], _Passing)), 0)]
         self.visit(node.target)
+        self.scopes = inner
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         self.visit(node.iter)
@@ -153,7 +190,7 @@ class _Walk(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.body(node.decorator_list)
         self._arguments(node.args)
-        self._bind(node.name)
+        self.bind(node.name)
         self._function(node.args, node.body)
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  (named by ast)
@@ -169,20 +206,20 @@ class _Walk(ast.NodeVisitor):
         names = {arg.arg for arg in _all_arguments(args)}
         outside = {name for node in body for name in _declared(node)}
         local = names | ({name for node in body for name in _stored(node)} - outside)
-        if not self._scopes:
+        if not self.scopes:
             self.stored |= outside
-        self._deferred += 1
-        self._scopes.append(local)
+        self.deferred += 1
+        self.scopes.append(local)
         self.body(body)
-        self._scopes.pop()
-        self._deferred -= 1
+        self.scopes.pop()
+        self.deferred -= 1
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self.body([*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)])
-        self._scopes.append(set())
+        self.scopes.append(set())
         self.body(node.body)
-        self._scopes.pop()
-        self._bind(node.name)
+        self.scopes.pop()
+        self.bind(node.name)
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
         self._comprehension(node.generators, [node.elt])
@@ -195,19 +232,19 @@ class _Walk(ast.NodeVisitor):
 
     def _comprehension(self, generators: list[ast.comprehension], made: list[ast.expr]) -> None:
         self.visit(generators[0].iter)
-        self._scopes.append(set())
+        self.scopes.append(_Passing())
         for place, generator in enumerate(generators):
             if place:
                 self.visit(generator.iter)
             self.body([generator.target, *generator.ifs])
         self.body(made)
-        self._scopes.pop()
+        self.scopes.pop()
 
     # other ways to bind a name, and to say one in a text
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
-            self._bind(alias.asname or alias.name.partition(".")[0])
+            self.bind(alias.asname or alias.name.partition(".")[0])
 
     visit_ImportFrom = visit_Import  # noqa: N815  (named by ast)
 
@@ -215,47 +252,48 @@ class _Walk(ast.NodeVisitor):
         if node.type is not None:
             self.visit(node.type)
         if node.name:
-            self._bind(node.name)
+            self.bind(node.name)
         self.body(node.body)
 
     def visit_MatchAs(self, node: ast.MatchAs) -> None:
         self.generic_visit(node)
         if node.name:
-            self._bind(node.name)
+            self.bind(node.name)
 
     def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
         self.generic_visit(node)
         if node.rest:
-            self._bind(node.rest)
+            self.bind(node.rest)
 
     def visit_MatchStar(self, node: ast.MatchStar) -> None:
         if node.name:
-            self._bind(node.name)
+            self.bind(node.name)
 
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if called in _SPEAKING:
             for given in (*node.args, *(keyword.value for keyword in node.keywords)):
-                self._said(given)
+                self.said(given)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         owner = node.value
         called = getattr(owner.func, "id", "") if isinstance(owner, ast.Call) else getattr(owner, "attr", "")
         if called in _NAMESPACES or called == "user_ns":
-            self._said(node.slice)
+            self.said(node.slice)
         texts = len(self.texts)
         self.visit(node.slice)
         del self.texts[texts:]  # the label of a column is no file
         self.visit(owner)
         if isinstance(node.ctx, ast.Store) and isinstance(owner, ast.Name):
-            self._load(owner.id)
+            self.load(owner.id)
 
-    def _said(self, node: ast.AST) -> None:
+    def said(self, node: ast.AST) -> None:
+        """Take the words of a text that is code of some kind as names that may be read."""
         for part in ast.walk(node):
             if isinstance(part, ast.Constant) and isinstance(part.value, str):
                 for name in _IDENTIFIER.findall(part.value):
-                    self._load(name)
+                    self.load(name)
 
 
 def _all_arguments(args: ast.arguments) -> Iterator[ast.arg]:
