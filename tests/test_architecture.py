@@ -91,6 +91,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
                   "tools/workspace_root.py": LAZY, "tools/search.py": LAZY, "extend/memory.py": LAZY},
     "anywidget": {"jupyter/": EAGER, "view/widget.py": EAGER, "view/tray.py": EAGER},
     "comm": {"jupyter/": EAGER},
+    "duckdb": {"tools/data/query.py": LAZY, "tools/data/sqlasked.py": LAZY},
     "httpx": {"models/": LAZY},
     "httpx2": {"models/": LAZY, "extend/mcp_connect.py": LAZY, "extend/mcp_words.py": LAZY},
     "ipykernel": {"jupyter/": EAGER},
@@ -169,6 +170,7 @@ print(json.dumps(dict(
 HEAVY = [
     "PIL",
     "anthropic",
+    "duckdb",
     "google",
     "httpx",
     "httpx2",

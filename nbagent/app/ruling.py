@@ -19,6 +19,7 @@ from nbagent.core.rules_names import our_tools
 from nbagent.core.tools import Tool
 from nbagent.tools import shell, workspace
 from nbagent.tools.coderules import with_code_rules
+from nbagent.tools.data.sqlfiles import DataFiles
 from nbagent.tools.pathrules import reads_denied
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ def folder_tools(extension: Extension, notebook: Notebook | None) -> list[Tool]:
     denied = reads_denied(settings.policy().rules, extension.folder)
     files = workspace.tools(extension.folder, notebook, also=settings.files.directories, denied=denied)
     return [*files, *shell.tools(extension.folder)]
+
+
+def data_files(extension: Extension) -> DataFiles:
+    """Return the files that a query may read: those that the file tools read without asking."""
+    settings = extension.settings()
+    denied = reads_denied(settings.policy().rules, extension.folder)
+    return DataFiles(extension.folder, settings.files.directories, denied)
 
 
 def ruled(extension: Extension, notebook: Notebook | None, tools: list[Tool]) -> list[Tool]:

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from nbagent.app.extension import Extension
-from nbagent.app.ruling import folder_tools, ruled
+from nbagent.app.ruling import data_files, folder_tools, ruled
 from nbagent.core.ports import Kernel, Notebook
 from nbagent.core.tools import Tool, Toolset
 from nbagent.jupyter.figures import with_figures
 from nbagent.tools import control, python, variables
 from nbagent.tools import notebook as notebook_tools
+from nbagent.tools.data import query
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.results import ResultStore
 from nbagent.tools.seen import Seen
@@ -44,6 +45,7 @@ def tools_of(
         kernel = on or extension.kernel
         tools = [
             *variables.tools(kernel),
+            *query.tools(kernel, data_files(extension)),
             *python.tools(kernel, timeout=timeout),
             *(
                 notebook_tools.tools(

@@ -14,6 +14,7 @@ import hashlib
 import importlib.util
 import itertools
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from typing import Any
 from nbagent.core.messages import Json
 from nbagent.tools.fingerprints import SAMPLED, WHOLE, Fingerprint, fingerprint, surface
 from nbagent.tools.reads import reads
+from nbagent.tools.sqlcells import tables_of
 from nbagent.tools.unseen import ELSEWHERE, FROM_DATABASES, FROM_NETWORK, FROM_PROGRAMS, unseen_by, unseen_in
 
 _FILES = 500
@@ -192,6 +194,15 @@ class Inputs:
             self.matches(str(self._root / str(name)), "**/*")
             for found in self.listings.get((str(name), "**/*"), ()):
                 self.file(str(self._root / found))
+
+    def query(self, sql: str, connection: str) -> None:
+        """Take down the variables and files that SQL names; what a `connection` holds can't be compared."""
+        space = self._namespace()
+        for name in sorted({*tables_of(sql)} & set(space)):
+            self._name(name, space)
+        self._texts += re.findall(r"'([^']+)'", sql)
+        if connection:
+            self.unseen.add(FROM_DATABASES)
 
     def words(self, command: str) -> None:
         """Take down the files that a shell command names."""

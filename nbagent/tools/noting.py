@@ -97,6 +97,8 @@ def _before(name: str, given: Json, inputs: Inputs) -> None:
         case "grep":
             inputs.file(str(given["folder"]), asked=True)
             inputs.matches(str(given["folder"]), "**/*")
+        case "query":
+            inputs.query(str(given["sql"]), str(given["connection"]))
         case "shell":
             inputs.words(str(given["command"]))
             inputs.unseen.add(FROM_PROGRAMS)

@@ -42,10 +42,18 @@ _SHORTEST = 3
 
 
 class Told:
-    """Stands in a namespace for a value of which less is told than it holds. `more` tells details, of one column if named."""
+    """Stands in a namespace for a value of which less is told than it holds. `more` tells details, of one column if named.
 
-    def __init__(self, line: str, more: Callable[[str | None], str]) -> None:
-        self.line, self.more = line, more
+    `table` gives the table itself and the labels of its hidden columns, where only those are hidden: for what leaves them out.
+    """
+
+    def __init__(
+        self,
+        line: str,
+        more: Callable[[str | None], str],
+        table: Callable[[], tuple[Any, tuple[str, ...]]] | None = None,
+    ) -> None:
+        self.line, self.more, self.table = line, more, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +168,9 @@ class Veil:
         if level == "schema":
             return Told(f"{schema_line(value)} (schema only)", lambda _: schema(value))
         labels = self._labels(name, value)
-        return Told(brief(value), lambda column: _without(value, labels, column)) if labels else value
+        if not labels:
+            return value
+        return Told(brief(value), lambda column: _without(value, labels, column), lambda: (value, tuple(labels)))
 
 
 def _fits(name: str, patterns: Sequence[str]) -> bool:

@@ -1,0 +1,110 @@
+"""Reads tables of a DuckDB connection of the person's, by a cursor of its own in a transaction that can't write.
+
+That connection may reach files and the network, and its settings are the person's: so a query on it may name only tables
+and views that it has, in databases of DuckDB's own, and no function that reads elsewhere. Where that can't be made sure, it
+is said how to go on in a cell. Read `rows`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import types
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from nbagent.core.errors import ToolError
+from nbagent.tools.data.sqlasked import Asked
+from nbagent.tools.describe import class_name, names_of
+from nbagent.tools.secrets import secret_name
+
+if TYPE_CHECKING:
+    from nbagent.tools.data.query import Query
+    from nbagent.tools.data.sqlrows import Rows
+
+JUPYSQL = "%sql"
+_CONNECTION = frozenset({"_duckdb.DuckDBPyConnection", "duckdb.duckdb.DuckDBPyConnection", "duckdb.DuckDBPyConnection"})
+_SYSTEM = frozenset({"information_schema", "pg_catalog"})
+
+
+def rows(query: Query, found: Asked) -> Rows:
+    """Run what was asked on the connection that `query` names; raises `ToolError` and DuckDB's own errors."""
+    con = connection_of(query.connection, query.namespace)
+    if not found.exact:
+        raise ToolError("a PIVOT without IN (…) makes types in the connection: name its values, or PIVOT in a cell")
+    if found.calls:
+        raise ToolError("files are read without `connection`; with it, query reads the connection's own tables")
+    if hidden := [column for column in found.columns if secret_name(column)]:
+        raise ToolError(f"{hidden[0]} looks like a secret: query does not read that column")
+    cursor = con.cursor()
+    own, query.con = query.con, cursor
+    try:
+        _check_tables(cursor, found, query.connection)
+        cursor.execute("BEGIN TRANSACTION READ ONLY")
+        try:
+            return query.rows(cursor, found.head + found.sql)
+        finally:
+            cursor.execute("ROLLBACK")
+    finally:
+        query.con = own
+        cursor.close()
+
+
+def connection_of(name: str, namespace: Mapping[str, Any]) -> Any:
+    """Return the DuckDB connection that `name` means: a variable, the module duckdb itself, or jupysql's current one."""
+    if name == JUPYSQL:
+        return _jupysql()
+    if name not in namespace:
+        known = [one for one in namespace if not _CONNECTION.isdisjoint(names_of(type(namespace[one])))]
+        near = f" Connections: {', '.join(known)}" if known else " There is no DuckDB connection in the notebook"
+        raise ToolError(f"no variable is named {name!r}.{near}")
+    value = namespace[name]
+    if type(value) is types.ModuleType and value is sys.modules.get("duckdb"):
+        return value.default_connection()
+    if next(iter(names_of(type(value)))) not in _CONNECTION:
+        raise ToolError(
+            f"{name} is {class_name(type(value))}, no DuckDB connection: run SQL on it in a cell (%%sql or pandas.read_sql)"
+        )
+    return value
+
+
+def _jupysql() -> Any:
+    module = sys.modules.get("sql.connection")
+    current = getattr(getattr(module, "ConnectionManager", None), "current", None)
+    if current is None:
+        raise ToolError("jupysql has no connection in this kernel: run the cell with %sql that makes it")
+    raw = vars(current).get("_connection")
+    if class_name(type(current)).startswith("sql.connection") and next(iter(names_of(type(raw)))) in _CONNECTION:
+        return raw
+    raise ToolError("jupysql's connection is none that query can read safely: add a %%sql cell instead")
+
+
+def _check_tables(cursor: Any, found: Asked, name: str) -> None:
+    """Raise `ToolError` unless all that is named are tables and views that the connection has in DuckDB's own databases."""
+    kinds = dict(cursor.execute("SELECT database_name, type FROM duckdb_databases()").fetchall())
+    there: list[tuple[str, str, str]] = cursor.execute(
+        "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal UNION ALL "
+        "SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal"
+    ).fetchall()
+    own = {table.casefold() for database, _, table in there if kinds.get(database) == "duckdb"}
+    for path in (*((table,) for table in found.tables if table not in found.own), *found.paths):
+        table = path[-1].casefold()
+        if len(path) > 1 and path[-2].casefold() in _SYSTEM:
+            continue
+        if table not in own:
+            names = sorted(
+                {
+                    table
+                    for database, schema, table in there
+                    if kinds.get(database) == "duckdb" and schema not in _SYSTEM
+                }
+            )
+            near = difflib.get_close_matches(path[-1], names, 5, 0.5) or names[:20]
+            raise ToolError(
+                f"{name} has no table {path[-1]!r}. Its tables: {', '.join(near) or 'none'}. (Temporary tables and frames that were "
+                "registered are seen by the connection itself only: query frames without `connection`.)"
+            )
+    databases = {path[0] for path in found.paths if len(path) > 2} | {path[0] for path in found.paths if len(path) == 2}
+    for database in databases & set(kinds):
+        if kinds[database] not in {"duckdb", None} and database not in {"system", "temp"}:
+            raise ToolError(f"{database} is a database of the kind {kinds[database]}: query it in a cell")
