@@ -87,7 +87,8 @@ def _check_tables(cursor: Any, found: Asked, name: str) -> None:
         "SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal"
     ).fetchall()
     own = {table.casefold() for database, _, table in there if kinds.get(database) == "duckdb"}
-    for path in (*((table,) for table in found.tables if table not in found.own), *found.paths):
+    paths: list[tuple[str, ...]] = [(table,) for table in found.tables if table not in found.own]
+    for path in (*paths, *found.paths):
         table = path[-1].casefold()
         if len(path) > 1 and path[-2].casefold() in _SYSTEM:
             continue
