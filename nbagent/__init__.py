@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from nbagent.app.team import Team, TeamAnswer
     from nbagent.core.agents import AgentSpec
     from nbagent.core.tools import Kind, Result, Tool, tool
+    from nbagent.tools.data.describers import describer
 
 __version__ = "0.1.0"
-__all__ = ["AgentSpec", "Answer", "Branch", "Kind", "MapStopped", "Result", "Team", "TeamAnswer", "Tool", "fork_session", "hook", "load_ipython_extension", "mcp_server",
+__all__ = ["AgentSpec", "Answer", "Branch", "Kind", "MapStopped", "Result", "Team", "TeamAnswer", "Tool", "describer", "fork_session", "hook", "load_ipython_extension", "mcp_server",
            "register", "tool", "unhook", "unload_ipython_extension"]  # fmt: skip
 
 Registered = TypeVar("Registered", "Tool", "AgentSpec")
@@ -28,6 +29,7 @@ _HOMES = {"Branch": "nbagent.app.branches", "fork_session": "nbagent.app.branche
           "Result": "nbagent.core.tools", "Tool": "nbagent.core.tools", "tool": "nbagent.core.tools",
           "map": "nbagent.app.mapping", "MapStopped": "nbagent.app.mapping",
           "Team": "nbagent.app.team", "TeamAnswer": "nbagent.app.team",
+          "describer": "nbagent.tools.data.describers",
           "hook": "nbagent.app.hooks", "unhook": "nbagent.app.hooks"}  # fmt: skip
 
 

@@ -7,17 +7,19 @@ compute a lazy frame or fail. This module knows nothing of kernels. Read `brief`
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import itertools
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from nbagent.tools.data.describers import Describer, attempt, find_describer, lines_of
+from nbagent.tools.data.kinds import class_name, is_lazy, names_of
 from nbagent.tools.secrets import AHEAD, hidden, mask, said
 
 _TEXT = 60  # characters of a text that is named in passing
 _ITEMS = 3
+_LINE = 300  # characters of one line about one value
 _DEPTH = 3
 
 # types whose repr is short and runs nothing of the person's
@@ -32,12 +34,6 @@ _PLAIN = frozenset(
     }
 )  # fmt: skip
 _PLAIN_MODULES = ("pandas._libs.tslibs.", "pandas._libs.missing", "pandas.api.typing", "pandas._libs.interval")
-_LAZY = ("polars.lazyframe.", "dask.", "dask_expr.", "pyspark.", "ibis.", "modin.", "vaex.", "duckdb.", "datasets.")
-
-
-def type_name(value: object) -> str:
-    """Return the qualified name of a value's class: `pandas.DataFrame`, `list`, `mymodule.Thing`."""
-    return class_name(type(value))
 
 
 def brief(value: object, depth: int = _DEPTH) -> str:
@@ -52,36 +48,14 @@ def brief_of(name: object, value: object, depth: int = _DEPTH) -> str:
 
 def safely(describe: Callable[[], str]) -> str:
     """Return what `describe` says, or `<repr failed: …>`: objects of a person's session may raise anything."""
-    try:
-        return describe()
-    except (asyncio.CancelledError, GeneratorExit):
-        raise
-    except BaseException as error:  # noqa: BLE001  (a hostile __repr__ raises SystemExit or KeyboardInterrupt too)
-        return f"<repr failed: {type(error).__name__}>"
-
-
-def class_name(cls: type) -> str:
-    """Return a class's qualified name, without `builtins.` and `__main__.`."""
-    module = type.__getattribute__(cls, "__module__")
-    name = type.__getattribute__(cls, "__qualname__")
-    return f"{name}" if module in {"builtins", "__main__"} else f"{module}.{name}"
-
-
-def names_of(cls: type) -> Iterable[str]:
-    """Qualified names of a class and its bases, with `builtins.` before those of Python itself."""
-    for base in type.__getattribute__(cls, "__mro__"):
-        yield f"{type.__getattribute__(base, '__module__')}.{type.__getattribute__(base, '__qualname__')}"
+    given = attempt(describe)
+    return given if isinstance(given, str) else f"<repr failed: {type(given).__name__}>"
 
 
 def has_plain_repr(cls: type) -> bool:
     """Whether the repr of a value of exactly this class is short and runs nothing of the person's."""
     name = next(iter(names_of(cls)))
     return name in _PLAIN or name.startswith(_PLAIN_MODULES)
-
-
-def is_lazy(cls: type) -> bool:
-    """Whether a value of this class, or of one that it is made from, stands for data that is not computed yet."""
-    return any(name.startswith(_LAZY) for name in names_of(cls))
 
 
 # ── one line ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -99,12 +73,37 @@ def _brief(value: Any, depth: int) -> str:
         return repr(value) if value.bit_length() < 200 else f"int of {value.bit_length():,} bits"
     if has_plain_repr(cls):
         return short(mask(repr(value)))
+    if (known := _BRIEF.get(next(iter(names_of(cls))))) is not None:
+        return known(value, depth)
+    if (describer := find_describer(cls)) is not None:
+        return _brief_described(describer, value, depth)
+    return brief_plain(value, depth)
+
+
+def brief_plain(value: Any, depth: int = _DEPTH) -> str:
+    """Return what is told of a value in one line where no describer is asked."""
+    cls = type(value)
     for base in names_of(cls):
         if (known := _BRIEF.get(base)) is not None:
             return known(value, depth)
     if is_lazy(cls):
         return f"{class_name(cls)}, lazy: not computed"
     return f"object of class {class_name(cls)}"
+
+
+def _brief_described(describer: Describer, value: Any, depth: int) -> str:
+    given = attempt(lambda: next(lines_of(describer, value), ""))
+    if isinstance(given, str) and given:
+        return short(given, _LINE)
+    if not describer.foreign:
+        return f"<repr failed: {type(given).__name__}>"
+    return f"{brief_plain(value, depth)} ({failed(describer, given)})"
+
+
+def failed(describer: Describer, given: object) -> str:
+    """Say that somebody's describer did not do its part: `given` is what it raised, or a text that says nothing."""
+    how = "said nothing" if isinstance(given, str) else f"failed: {type(given).__name__}"
+    return f"its describer {describer.name} {how}"
 
 
 def short(text: str, limit: int = 120) -> str:

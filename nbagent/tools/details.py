@@ -12,19 +12,20 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from nbagent.tools.data.describers import Describer, attempt, find_describer, lines_of
+from nbagent.tools.data.kinds import bases_of, class_name, held, names_of, type_name
 from nbagent.tools.describe import (
     FRAMES,
     SERIES,
     brief,
     brief_of,
-    class_name,
+    brief_plain,
+    failed,
     label_of,
-    names_of,
     safely,
     short,
     signature_of,
     table_kind,
-    type_name,
 )
 from nbagent.tools.secrets import HIDDEN, WINDOW, hidden, mask, secret_name
 
@@ -43,6 +44,23 @@ def details(value: object, name: str = "") -> str:
         return instead
     if secret_name(name) and not _DATA.isdisjoint(names_of(type(value))):
         return f"{brief(value)}\nvalues: {HIDDEN}"
+    if (describer := find_describer(type(value))) is not None:
+        return _described(describer, value)
+    return _plain_details(value)
+
+
+def _described(describer: Describer, value: Any) -> str:
+    """Return all that a describer says; where it fails, that it did, and what is told without one."""
+    lines: list[str] = []
+    ended = attempt(lambda: lines.extend(lines_of(describer, value)))
+    if ended is None and lines:
+        return "\n".join(lines)
+    if describer.foreign:
+        return "\n".join([*lines, f"({failed(describer, ended or '')})", _plain_details(value)])
+    return "\n".join([*lines, f"<repr failed: {type(ended).__name__}>"])
+
+
+def _plain_details(value: Any) -> str:
     known = next((_DETAILS[known] for known in names_of(type(value)) if known in _DETAILS), None)
     return safely(lambda: (known or _object_details)(value))
 
@@ -200,30 +218,20 @@ def _figure_details(value: Any) -> str:
     return "\n".join([f"matplotlib figure {width:g} x {height:g} inches, {len(value.axes)} axes", *axes])
 
 
-def _held(value: Any) -> dict[str, Any]:
-    """Return what an instance holds, {} where it holds nothing or says so by a property of its own."""
-    owners: Any = type.__getattribute__(type(value), "__mro__")
-    slots = [own["__dict__"] for own in (type.__getattribute__(c, "__dict__") for c in owners) if "__dict__" in own]
-    if not slots or type(slots[0]) is not types.GetSetDescriptorType:
-        return {}
-    held: Any = slots[0].__get__(value)
-    return held if type(held) is dict else {}
-
-
 def _object_details(value: Any) -> str:
     """Describe an object from outside: its class, and what its instance holds, each in short."""
-    line = brief(value)
     cls = type(value)
+    line = safely(lambda: brief_plain(value))
     if line.endswith("not computed") or not line.startswith("object of class"):
         return line
-    held = _held(value)
+    inside = held(value)
     methods = [
         name
-        for base in type.__getattribute__(cls, "__mro__")[:-1]
+        for base in bases_of(cls)[:-1]
         for name, item in type.__getattribute__(base, "__dict__").items()
         if type(item) is types.FunctionType and not name.startswith("_")
     ]
-    attributes = [f"  .{name} = {brief_of(name, item, 2)}" for name, item in itertools.islice(dict.items(held), 30)]
+    attributes = [f"  .{name} = {brief_of(name, item, 2)}" for name, item in itertools.islice(dict.items(inside), 30)]
     shown = [f"methods: {', '.join(dict.fromkeys(methods[:40]))}"] if methods else []
     return "\n".join([line, *_doc(cls), *attributes, *shown])
 

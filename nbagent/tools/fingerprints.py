@@ -19,7 +19,8 @@ from typing import Any
 
 from nbagent.core.messages import Json
 from nbagent.tools import samples
-from nbagent.tools.describe import brief_of, class_name, has_plain_repr, is_lazy, names_of, short
+from nbagent.tools.data.kinds import class_name, is_lazy, names_of
+from nbagent.tools.describe import brief_of, has_plain_repr, short
 from nbagent.tools.values import FEED, attributes, feed_pairs
 
 WHOLE = 64 * 1024 * 1024

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from nbagent.tools.describe import class_name
+from nbagent.tools.data.kinds import class_name
 
 _COLUMNS = 1_000
 _ROWS = 2_000

@@ -15,7 +15,7 @@ from typing import Any
 
 from nbagent.core.messages import Json
 from nbagent.tools import cellcode
-from nbagent.tools.describe import class_name
+from nbagent.tools.data.kinds import class_name
 from nbagent.tools.dotted import Dotted
 from nbagent.tools.effects import effects
 from nbagent.tools.fingerprints import SAMPLED, TYPE_ONLY

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from nbagent.tools.describe import class_name
+from nbagent.tools.data.kinds import class_name
 
 if TYPE_CHECKING:
     from nbagent.tools.fingerprints import Digest

@@ -14,8 +14,9 @@ from typing import Any
 from nbagent.core.errors import ToolError
 from nbagent.core.ports import Kernel
 from nbagent.core.tools import Call, Kind, Tool, tool
+from nbagent.tools.data.kinds import names_of, type_name
 from nbagent.tools.data.tables import profile_tool
-from nbagent.tools.describe import FRAMES, brief, brief_of, label_of, names_of, safely, type_name
+from nbagent.tools.describe import FRAMES, brief, brief_of, label_of, safely
 from nbagent.tools.details import SAMPLE_FOR_COUNTS, details, of_rows
 from nbagent.tools.secrets import HIDDEN, secret_name
 from nbagent.tools.veil import Told

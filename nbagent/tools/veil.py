@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nbagent.core.ports import WITHHELD, Output
-from nbagent.tools.describe import FRAMES, SERIES, brief, label_of, names_of, type_name
+from nbagent.tools.data.kinds import names_of, type_name
+from nbagent.tools.describe import FRAMES, SERIES, brief, label_of
 from nbagent.tools.details import details
 
 Level = Literal["", "schema", "hidden"]

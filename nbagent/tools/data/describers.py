@@ -1,0 +1,138 @@
+"""The registry of describers: who says what an object of which class is, and in which words.
+
+A describer is a function that gets a value and yields lines. The first line says what the value is and how large; it
+stands in lists of variables. The others are only made when somebody inspects the value. Ours are in `of_*.py`, one file
+a family of libraries, loaded when the first such value is met; others add theirs with `describer`. Nothing here imports
+a library of data. What a describer of others raises or gives wrong is told in a line; it never ends a tool.
+
+The registry of others' describers lives as long as the process, as `functools.singledispatch` keeps its own: a library
+registers when it is imported, before there is any notebook. Read `describer`, then `described`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from nbagent.tools.data.kinds import bases_of, key_of, module_of
+from nbagent.tools.secrets import mask
+
+Made = TypeVar("Made")
+Describe = Callable[[Any], "str | Iterable[str]"]
+"""Says what a value is: a text, or lines one by one. The first line is the short description."""
+
+LINES = 400
+LINE = 1_000
+"""Bounds of what one describer may say: lines, and characters of a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Describer:
+    """Describes values of one class and of those made from it. `name` is how it was registered.
+
+    `column` gets a value and the name of one of its columns. `foreign` ones are not ours: what they give is checked.
+    """
+
+    name: str
+    describe: Describe
+    column: Callable[[Any, str], str | Iterable[str]] | None = None
+    foreign: bool = False
+
+
+OURS: dict[str, str] = {}
+"""Key of a class → module and function of our describer, below this package."""
+
+
+class _Others:
+    """Describers of other people's, by the name of the class."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Describer] = {}
+
+    def find(self, cls: type) -> Describer | None:
+        """Return the describer of exactly this class: by where it is defined, or by where it can be imported from."""
+        qualified = type.__getattribute__(cls, "__qualname__")
+        if (found := self.by_name.get(f"{module_of(cls)}.{qualified}")) is not None:
+            return found
+        for name, one in self.by_name.items():
+            module, _, last = name.rpartition(".")
+            if last == qualified and module in sys.modules and vars(sys.modules[module]).get(last) is cls:
+                return one
+        return None
+
+
+_OTHERS = _Others()
+
+Decorated = TypeVar("Decorated", bound=Describe)
+
+
+def describer(
+    name: str, *, column: Callable[[Any, str], str | Iterable[str]] | None = None
+) -> Callable[[Decorated], Decorated]:
+    """Say how the agent sees objects of a class: `@nbagent.describer("package.module.Class")` above a function.
+
+    The function gets an object of that class, or of one derived from it, and returns a text, or yields lines. The first
+    line stands in the list of variables and should say what it is and how large; the others are told when the agent
+    inspects the variable. A generator is asked for no more lines than are needed. It is called often and in the middle
+    of work: look only at what is stored (a few milliseconds), compute nothing, change nothing, print nothing. The class
+    need not be imported; `package.Class` works too where it is imported from there. `column` gets an object and the
+    name of a column, and says more of that. One for the same name replaces the former. What the function raises is told
+    in a line, with the plain description below. Raises ValueError for a name without a dot.
+    """
+    if "." not in name.strip("."):
+        msg = f"describer({name!r}): give the whole name of a class, as package.module.Class"
+        raise ValueError(msg)
+
+    def register(function: Decorated) -> Decorated:
+        _OTHERS.by_name[name] = Describer(name, function, column, foreign=True)
+        return function
+
+    return register
+
+
+def forget(name: str) -> None:
+    """Take away the describer that was registered under this name, if there is one."""
+    _OTHERS.by_name.pop(name, None)
+
+
+def find_describer(cls: type) -> Describer | None:
+    """Return the describer of the nearest class that `cls` is made from; other people's come before ours."""
+    for base in bases_of(cls):
+        if (other := _OTHERS.find(base)) is not None:
+            return other
+        if (place := OURS.get(key := key_of(base))) is not None:
+            return Describer(key, _load(place))
+    return None
+
+
+def _load(place: str) -> Describe:
+    module, _, function = place.partition(":")
+    return getattr(importlib.import_module(f"nbagent.tools.data.{module}"), function)
+
+
+def attempt(work: Callable[[], Made]) -> Made | BaseException:
+    """Return what `work` does, or what it raised: objects of a person's session may raise anything."""
+    try:
+        return work()
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  (a hostile __repr__ raises SystemExit or KeyboardInterrupt too)
+        return error
+
+
+def lines_of(describer: Describer, value: Any) -> Iterator[str]:
+    """Yield what a describer says, line by line and bounded; raises what it raises, TypeError for what is no text."""
+    given: Any = describer.describe(value)
+    if type(given) is str:
+        given = given.splitlines()
+    for line in itertools.islice(iter(given), LINES):
+        if type(line) is not str:
+            msg = f"gave {type(line).__name__} where a line of text was expected"
+            raise TypeError(msg)
+        flat = " ".join(line.splitlines()) if describer.foreign else line
+        yield (mask(flat) if describer.foreign else flat)[:LINE]
