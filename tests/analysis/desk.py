@@ -27,7 +27,7 @@ from tests.failures.room import ROOT, transcripts
 from tests.support.messages_server import MessagesServer
 
 HERE = Path(__file__).parent
-TASKS = ("penguins", "sales", "sensors")
+TASKS = ("penguins", "sales", "sensors", "survey", "joins", "texts", "geo")
 ALLOWED = [
     "run_python",
     "add_cell",
@@ -200,7 +200,6 @@ async def done(
     task: Task, folder: Path, variant: str = "data", *, model: str = "", url: str = ""
 ) -> tuple[Work, Facts]:
     """Make the data, do the task with its script over real HTTP (or with the model behind `url`), and look at what came of it."""
-    folder.mkdir(parents=True, exist_ok=True)
     facts = task.make(folder, variant)
     if url:
         return await _done(task, folder, url, model), facts

@@ -1,4 +1,4 @@
-# ruff: noqa: DTZ001, DTZ007 - the data have no zones
+# ruff: noqa: DTZ007 - the data have no zones
 """Checks the revenue of each month, the order of the months, and the number of doubles. Read `check`."""
 
 from __future__ import annotations

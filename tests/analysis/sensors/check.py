@@ -1,4 +1,4 @@
-# ruff: noqa: DTZ001, DTZ007 - the data have no zones
+# ruff: noqa: DTZ007 - the data have no zones
 """Checks each hour's means, that empty hours stay empty, the gaps, and that the chart shows them. Read `check`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: DTZ001, DTZ007 - the data have no zones
+# ruff: noqa: DTZ001 - the data have no zones
 """Readings of three sensors with holes and a mark for a dead one, made up with a seed (no licence needed). Read `Look`, `make`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# ruff: noqa: DTZ001, DTZ007 - the data have no zones
+# ruff: noqa: DTZ001 - the data have no zones
 """Another log: a reading each quarter of an hour, other names, times, decimal mark, dead mark and holes. Read `make`."""
 
 from __future__ import annotations
