@@ -36,7 +36,7 @@ from nbagent.config import Settings
 from nbagent.core.events import Noted
 from nbagent.core.inbox import Empty, Inbox
 from nbagent.core.messages import Block
-from nbagent.core.policy import Policy
+from nbagent.core.policy import Mode, Policy
 from nbagent.core.ports import Notebook
 from nbagent.core.run import Agent
 from nbagent.core.served import SERVED
@@ -172,8 +172,12 @@ async def assemble(
     errand: Errand | None,
     ground: Ground,
     company: Company | None = None,
+    web: Mode,
 ) -> Assembly:
-    """Put a run together: start what it needs, and go on with its conversation or begin one."""
+    """Put a run together: start what it needs, and go on with its conversation or begin one.
+
+    `web` is the mode that decides on the web: a run that only answers asks nobody for what its conversation may do.
+    """
     watched = extension.hooks.watch(extension.privacy.notebook(noted.notebook), place.view.show)
     foreign = await tools_of_run(extension, place, ground)
     subagents = Subagents(extension, settings, place, stands_in=errand is not None)
@@ -184,7 +188,7 @@ async def assemble(
     more = [*foreign, *subagents.tools, *files.tools, *with_others]
     make = narrowed(tools_of(extension, watched, timeout, more), ground.ways.tools)
     if errand is None:
-        offer = await _web(extension, settings, place, ground)
+        offer = await _web(extension, replace(settings, mode=web), place, ground)
         settings = replace(settings, served=offer.tools)
         conversation = await conversation_of(extension, settings, make, place, ground, live)
         conversation.kept += [rule for rule in offer.keep if rule not in conversation.kept]

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from nbagent.app.agents import Errand
 from nbagent.app.answer import Answer, Refused
+from nbagent.app.asked import is_asked
 from nbagent.app.background import Handle, beside, new_run, shown_again, stays_in_its_cell
 from nbagent.app.company import Company
 from nbagent.app.continuing import GoingOn, going_on
@@ -31,6 +32,9 @@ from nbagent.core.run import Stop
 
 _log = logging.getLogger("nbagent")
 
+EMPTY_ASK = (
+    "Write the question below the %%ask line, e.g. “Why has df 3 rows fewer than raw?” %%ask? lists the options."
+)
 EMPTY = "Write what the agent should do below the %%agent line, e.g. “Plot sales by month.” %%agent? lists the options."
 TAKING_BACK = "A run is being taken back right now. Run this cell again when that is done."
 RUNNING = "An agent is running in this kernel already. Wait for it, or stop it first; one run at a time, but for those in the background."
@@ -143,7 +147,7 @@ def _request(extension: Extension, line: str, body: str, compose: Compose | None
     options = compose.options(options) if isinstance(compose, GoingOn) else options
     words = "\n".join(text for text in (first, body.strip()) if text)
     if not words and compose is None:
-        raise ConfigError(EMPTY)
+        raise ConfigError(EMPTY_ASK if is_asked(options) else EMPTY)
     if extension.stop is not None:
         raise ConfigError(RUNNING)
     if extension.undo.lock.locked():

@@ -21,13 +21,17 @@ _VALUES = {
 }
 
 
+KEYS = ("%%agent", "%agent", "%%ask", "%ask")
+"""How a line begins that is completed here."""
+
+
 def complete(line: str) -> list[str]:
     """Return what may stand at the end of `line` (a first line up to the cursor)."""
     words = line.split(" ")
     before = words[-2] if len(words) > 1 else ""
     if before in _VALUES:
         return _VALUES[before]
-    if line.lstrip().startswith("%%"):
+    if line.lstrip().startswith(("%%", "%ask")):
         return names()
     return list(COMMANDS) if len(words) == 2 else []
 
@@ -38,12 +42,12 @@ def install(shell: Any) -> Callable[[], None]:
     def completer(_: Any, event: Any) -> list[str]:
         return complete(event.line[: len(event.line)])
 
-    for key in ("%%agent", "%agent"):
+    for key in KEYS:
         shell.set_hook("complete_command", completer, str_key=key)
 
     def uninstall() -> None:
         hooks = getattr(shell, "strdispatchers", {}).get("complete_command")
-        for key in ("%%agent", "%agent"):
+        for key in KEYS:
             chain = getattr(hooks, "strs", {}).get(key)
             if hooks is not None and chain is not None:  # the hook was made a method of the shell
                 chain.chain[:] = [item for item in chain.chain if getattr(item[1], "__func__", None) is not completer]

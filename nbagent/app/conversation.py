@@ -254,7 +254,7 @@ class Conversation:
 def _veiled(cell: Cell, *, in_branch: bool) -> Cell:
     """Return a cell as news tell of it: no branch hears what was asked in another conversation, nor its parent of it."""
     head = cell.source.lstrip().partition("\n")[0].split()
-    if cell.type != "code" or head[:1] != ["%%agent"]:
+    if cell.type != "code" or head[:1] not in (["%%agent"], ["%%ask"]):
         return cell
     beside = any(word.partition("=")[0] in _BESIDE for word in head)
     return replace(cell, source=_BRANCH) if beside or in_branch else cell
@@ -262,7 +262,7 @@ def _veiled(cell: Cell, *, in_branch: bool) -> Cell:
 
 def _has_outputs(cell: Cell) -> bool:
     """Whether a cell's outputs say something new: those of earlier agent cells are the transcript itself."""
-    return cell.type == "code" and cell.number is not None and not cell.source.lstrip().startswith("%%agent")
+    return cell.type == "code" and cell.number is not None and not cell.source.lstrip().startswith(("%%agent", "%%ask"))
 
 
 def _output_text(cell: Cell, mask: Mask) -> str:

@@ -38,7 +38,7 @@ USAGE = (
     "%agent export [FILE] [--to ipynb|md|py] [--force] [--from NOTEBOOK.ipynb]. FILE's ending says what it becomes; "
     "without FILE it is NAME-plain.ipynb beside the notebook."
 )
-_OURS = ("%agent", "%load_ext nbagent", "%reload_ext nbagent", "%config NbAgent", "%unload_ext nbagent")
+_OURS = ("%agent", "%load_ext nbagent", "%reload_ext nbagent", "%config NbAgent", "%ask ", "%unload_ext nbagent")
 _FILES_LIMIT = 500
 
 

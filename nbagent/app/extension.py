@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from nbagent.app.conversation import Conversation
 from nbagent.app.log import LogFile
 from nbagent.app.traits import NbAgent
-from nbagent.app.transform import passes_by, transform
+from nbagent.app.transform import MAGICS, passes_by, transform
 from nbagent.app.tray import KernelTray
 from nbagent.app.underway import LiveRun, Underway
 from nbagent.app.waiting import WaitingRecords
@@ -310,7 +310,8 @@ class Extension:
         self.log.close()
         self.uninstall_completion()
         for kind in ("line", "cell"):
-            shell.magics_manager.magics[kind].pop("agent", None)
+            for name in MAGICS:
+                shell.magics_manager.magics[kind].pop(name, None)
         shell.magics_manager.registry.pop(type(self.magics).__name__, None)
         if transform in shell.input_transformers_cleanup:
             shell.input_transformers_cleanup.remove(transform)

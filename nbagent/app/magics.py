@@ -35,6 +35,9 @@ class AgentMagics(Magics):
 
         As a line:  {commands}
         """
+        return self._run(line, cell)
+
+    def _run(self, line: str, cell: str | None) -> Any:
         if not self._extension.persons.speaks():
             raise Refused("An agent's code can't use %agent or %%agent: they are for people.")
         if os.getpid() != self._extension.pid:
@@ -42,6 +45,19 @@ class AgentMagics(Magics):
         if cell == "":  # a line magic that nothing awaits; IPython passes no empty body
             return self._line(line)
         return self._guarded(self._awaited(line) if cell is None else self._cell(line, cell))
+
+    @no_var_expand
+    @line_cell_magic
+    def ask(self, line: str, cell: str | None = "") -> Any:
+        """Ask about this notebook. The agent looks and answers; nothing is changed or run, and nobody is asked.
+
+        As a cell:  %%ask [options] and the question below it.
+        As a line:  %ask [options] question
+
+        It is part of the notebook's conversation: the next %%agent cell knows of it. %agent explain explains a cell, an
+        output, an error or a name; %agent review looks at the method.
+        """
+        return self._run(f"--ask {line}" if cell else f"ask {line}", cell)
 
     async def _cell(self, line: str, cell: str) -> Answer | Handle:
         from nbagent.app.cell import agent_cell
@@ -97,5 +113,6 @@ def _say(text: str) -> None:
         print(text)  # noqa: T201  (the answer of a line magic)
 
 
+AgentMagics.ask.__doc__ = f"{AgentMagics.ask.__doc__}\n{describe()}"
 _DOC = AgentMagics.agent.__doc__ or ""
 AgentMagics.agent.__doc__ = f"{_DOC.replace('{commands}', '%agent ' + ' | '.join(COMMANDS))}\n{describe()}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from nbagent.app.agents import Errand
 from nbagent.app.answer import Answer, RunFailed
+from nbagent.app.asked import TOLD, Checking, files_read, is_asked, only_answers, settings_for
 from nbagent.app.assembly import Assembly, assemble, tell_of_idle_rules
 from nbagent.app.checkpointing import Checkpointing
 from nbagent.app.company import Company
@@ -32,7 +33,7 @@ from nbagent.core.drive import Middleware, drive
 from nbagent.core.events import Noted, Reason, RunEnded
 from nbagent.core.loop import run
 from nbagent.core.messages import Block, Json
-from nbagent.core.policy import Policy
+from nbagent.core.policy import Mode, Policy
 from nbagent.core.ports import Notebook
 from nbagent.core.run import Agent
 
@@ -59,9 +60,15 @@ class Request:
         """Whether the run is to go on while the person works."""
         return bool(self.given.get("background"))
 
+    @property
+    def asks(self) -> bool:
+        """Whether the run is only to answer."""
+        return is_asked(self.given)
+
     async def prompt(self, notebook: Notebook | None) -> tuple[str, str]:
         """Return what people read of the prompt, and what the model is told more."""
-        return (self.words, "") if self.compose is None else await self.compose(notebook, self.words)
+        words, more = (self.words, "") if self.compose is None else await self.compose(notebook, self.words)
+        return words, "\n\n".join(filter(None, (more, TOLD if self.asks else "")))
 
     def key(self, prompt: str, more: str) -> RunKey:
         """By what finished runs of this cell are found."""
@@ -113,6 +120,8 @@ def settings_of(extension: Extension, options: Json, words: str) -> Settings:
     """Return the settings of a cell with these options; raises `ConfigError`."""
     given = {name: value for name, value in options.items() if name not in NO_SETTINGS}
     settings = with_its_model(extension, words, extension.settings(given), options)
+    if is_asked(options):
+        settings = settings_for(settings, extension.outside())
     extension.privacy.use(settings)
     return extension.privacy.plain(settings)
 
@@ -145,7 +154,7 @@ async def _ready(
     """Put a run together, with all that undo needs put by; keep it if it finishes, so that it can be shown for nothing."""
     view, kept = place.view, KeptRun(extension, place, key)
     place.view = kept.view
-    trusts = await asked(extension, place)
+    trusts = await (files_read if request.asks else asked)(extension, place)
     settings = settings_of(extension, request.given, request.words) if trusts else request.settings
     settings = await consented(extension, ground.ways.applied(settings, request.given), place)
     mask = extension.privacy.vault.mask
@@ -159,6 +168,7 @@ async def _ready(
         parts = await assemble(
             extension, settings, place, kept, noted, live,
             errand=request.errand, ground=ground, company=request.company,
+            web=Mode.DONT_ASK if request.asks else settings.mode,
         )  # fmt: skip
         conversation, company = parts.conversation, request.company
         gate, said = _gate(extension, settings, parts, live)
@@ -167,6 +177,10 @@ async def _ready(
         untold, known = conversation.telling(), len(conversation.session.transcript)
         blocks = await parts.opening("\n\n".join(filter(None, (prompt, more))), said)
         wraps: list[Middleware] = [extension.privacy.events]
+        if request.asks:
+            agent = only_answers(agent)
+        if isinstance(request.compose, Checking):
+            wraps.append(request.compose.events)
         if company is not None:
             agent = company.joined(agent, place.view.show, conversation.session)
             wraps.append(company.events)

@@ -54,12 +54,16 @@ def parser() -> argparse.ArgumentParser:
                       "panel lives on; in a branch of this notebook's conversation (%%agent agents lists, stops, watches)")  # fmt: skip
     made.add_argument("--name", type=_label, metavar="WORD", help="what the agent in the background is called")
     made.add_argument("--tools", metavar="A,B", help="offer only these tools; * may stand in a name")
+    made.add_argument("--ask", action="store_true", help="only answer: nothing is changed or run and nobody is asked, as in "
+                      "an %%%%ask cell")  # fmt: skip
     made.add_argument("--dry-run", action="store_true", help="show what this cell would send, and send nothing")
     made.add_argument("--out", type=_name, metavar="VAR", help="keep the answer in this variable, too")
     return made
 
 
-NO_SETTINGS = frozenset({"new", "out", "again", "go_on", "session", "fork", "tools", "dry_run", "background", "name"})
+NO_SETTINGS = frozenset(
+    {"new", "out", "again", "go_on", "session", "fork", "tools", "dry_run", "background", "name", "ask"}
+)
 """Options that are no settings."""
 
 _POINT = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}(?:@\d+)?|@\d+")

@@ -147,6 +147,10 @@ def _help(_: Extension, __: str) -> str:
         "%agent continue [WORDS]    go on with the run that was stopped, with its options; WORDS and options may say more\n"
         "%agent context             what fills the model's context window, as a picture\n"
         "%agent compact [WORDS]     sum the conversation up now, so that there is room; WORDS say what to keep of it\n"
+        "%agent ask QUESTION        only answers: looks, changes and runs nothing, asks nothing; as a cell: %%ask\n"
+        "%agent explain [WHAT]      the cell above, or: cell N | output N | error | notebook | NAME\n"
+        "%agent review [N … | notebook] looks at the method: leakage, wrong tests, lost rows; with lines that are checked\n"
+        "%agent report [-o FILE]    the analysis as a page: --to html | md, --title T, --no-code, --write (a summary first)\n"
         "%agent explore WORDS       a subagent that only looks finds it out: [quick | medium | very thorough] what to look for\n"
         "%agent plan WORDS          look and plan first; you see the plan and agree, change it or say what to think over\n"
         "%agent agents              what runs now, and the kinds of subagents; watch ID | stop ID | stop all | front ID (wait for it)\n"
@@ -194,6 +198,10 @@ COMMANDS: dict[str, Command | str] = {
     "continue": "nbagent.app.continuing:continue_run",
     "context": "nbagent.app.filling:context",
     "compact": "nbagent.app.compacting:compact",
+    "ask": "nbagent.app.ask:ask",
+    "explain": "nbagent.app.ask:explain",
+    "review": "nbagent.app.review:review",
+    "report": "nbagent.app.report:report",
     "explore": "nbagent.app.agents:explore",
     "plan": "nbagent.app.agents:planned",
     "agents": "nbagent.app.underway_commands:agents",

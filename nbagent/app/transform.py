@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 
-MAGICS = ("agent",)
+MAGICS = ("agent", "ask")
 PASSING = frozenset(
     {"", "agents", "allow", "context", "deny", "doctor", "help", "history", "hooks", "mode", "prompt", "sessions"}
     | {"status", "stop", "todos", "traceback"}

@@ -16,7 +16,7 @@ from nbagent.core.messages import Block, Json, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(Event):
-    """A run began; `max_turns` and `budget` (a sentence, may be empty) are its limits."""
+    """A run began; `max_turns` and `budget` (a sentence, may be empty) are its limits. `answers`: it only answers, changes nothing."""
 
     type: ClassVar[str] = "run_started"
     run_id: str
@@ -27,6 +27,7 @@ class RunStarted(Event):
     max_turns: int
     budget: str = ""
     notebook: str = ""
+    answers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +282,15 @@ class ViewCleared(Event):
     """What was shown so far was for the moment only; what follows is a view of its own."""
 
     type: ClassVar[str] = "view_cleared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerChecked(Event):
+    """The answer as it is to be read: what it cites was looked up, and stands marked in `text`; `note` says what came of it."""
+
+    type: ClassVar[str] = "answer_checked"
+    text: str
+    note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

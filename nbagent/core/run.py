@@ -199,6 +199,7 @@ class Agent:
 
     `spawn` runs a subagent inside a call (`subagents.spawn`; None: there are none), `start` begins one that goes on beside
     the run. `name` is that of a subagent, for the cards that ask about its calls. `inbox` is what the model is to hear of.
+    `answers`: the run only answers a question, which whoever shows it may show with less around it.
     """
 
     model: Model
@@ -219,6 +220,7 @@ class Agent:
     name: str = ""
     inbox: Inbox = field(default_factory=Empty)
     compaction: Compaction | None = None
+    answers: bool = False
 
 
 Spawn = Callable[["Run", str, Child, Callable[[Event], None]], Awaitable[RunEnded]]
@@ -298,6 +300,7 @@ class Run:
             max_turns=limits.max_turns,
             budget=limits.describe(),
             notebook=self.agent.notebook(),
+            answers=self.agent.answers,
         )
 
     def ended(self, ending: Ending | None = None) -> RunEnded:

@@ -16,7 +16,7 @@ from nbagent.tools.marks import STALE, is_agents, is_kept, is_marker, is_stale
 
 _FENCE = re.compile(r"\A\s*(?P<bar>```+|~~~+)[ \t]*(?P<info>[\w+-]*)[^\n`]*\n(?P<body>.*?)\n?(?P=bar)\s*\Z", re.DOTALL)
 _NUMBER = re.compile(r"\A(?:In|Out)?\s*\[?\s*(\d+)\s*\]?:?\Z", re.IGNORECASE)
-_AGENT = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*%%?agent\b")
+_AGENT = re.compile(r"\A(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*%%?(?:agent|ask)\b")
 
 
 def first_line(source: str, limit: int = 60) -> str:

@@ -50,7 +50,7 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
         case ev.RunStarted():
             return replace(view, started=True, run_id=event.run_id, session_id=event.session_id, model=event.model,
                            mode=event.mode, prompt=event.prompt, budget=event.budget,
-                           max_turns=event.max_turns)  # fmt: skip
+                           answers=event.answers, max_turns=event.max_turns)  # fmt: skip
         case ev.RunEnded():
             return calls.run_ended(view, event)
         case ev.FoundStale():
@@ -61,6 +61,8 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
             before = [item for item in view.items if isinstance(item, TeamItem) and item.team.team == event.team]
             known = before[0].key if before else key(view, "b")
             return put(view, TeamItem(key=known, turn=event.turn, team=event))
+        case ev.AnswerChecked():
+            return replies.checked(view, event.text)
         case ev.ModeChanged():
             return replace(view, mode=event.mode)
         case ev.ViewCleared():

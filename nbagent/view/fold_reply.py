@@ -92,6 +92,14 @@ def _from_content(view: ViewModel, event: ev.ReplyEnded) -> ViewModel:
     return view
 
 
+def checked(view: ViewModel, text: str) -> ViewModel:
+    """Return the view with `text` in the place of the last text: the answer, with what it cites looked up."""
+    last = next(
+        (i for i in reversed(view.items) if isinstance(i, TextItem) and i.text.strip() and not i.discarded), None
+    )
+    return view if last is None else put(view, replace(last, text=text, plain=text, done=True))
+
+
 def discard(view: ViewModel, why: str) -> ViewModel:
     """Return the view with what came of the broken reply marked as discarded."""
     items = tuple(

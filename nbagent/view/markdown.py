@@ -1,6 +1,6 @@
 """Model text (Markdown) as safe HTML, whole or as it streams.
 
-Raw HTML is off, links go to http, https and mailto only, images are never loaded: they become links. Link reference
+Raw HTML is off, links go to http, https and mailto, and to cells of the notebook, only, images are never loaded: they become links. Link reference
 definitions are off, so that a finished block never changes with what follows: that is what makes `MarkdownStream`
 linear. Knows nothing of events or widgets. Read `MarkdownStream.feed`.
 """
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from markdown_it.utils import EnvType, OptionsDict
 
-_SCHEME = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+_CELL = re.compile(r"#nbagent-cell-[\w-]+(?:\.\d+)?", re.ASCII)
+"""Leads to a cell of the notebook, and maybe to one of its lines: a jump, and no more."""
+_SCHEME = re.compile(rf"(?i:https?://|mailto:)|{_CELL.pattern}\Z")
 _LINK = 'target="_blank" rel="noopener noreferrer nofollow"'
 
 
@@ -58,7 +60,8 @@ def _heading(render: RendererHTML, tokens: Sequence[Token], idx: int, options: O
 
 def _link_open(render: RendererHTML, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
     del render, options, env
-    return f'<a href="{escape(str(tokens[idx].attrs.get("href", "")))}" {_LINK}>'
+    target = str(tokens[idx].attrs.get("href", ""))
+    return f'<a href="{escape(target)}"{"" if _CELL.fullmatch(target) else f" {_LINK}"}>'
 
 
 def _image(render: RendererHTML, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:

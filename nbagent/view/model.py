@@ -20,7 +20,7 @@ class ViewModel:
     """All that a surface needs to draw a run. `at` is seconds since the run began, as of the last event.
 
     `stale` is the sentence for the record of an earlier run whose inputs have changed, else ""; `approvals` are the open
-    approvals as JSON (see `ports.Approval`), oldest first; `todos` is the to-do list (`todos_carried`: of an earlier run); `reply` and `count` number the replies and items seen so far.
+    approvals as JSON (see `ports.Approval`), oldest first; `answers`: it only answers; `todos` is the to-do list (`todos_carried`: of an earlier run); `reply` and `count` number the replies and items seen so far.
     """
 
     state: State = State.THINK
@@ -30,6 +30,7 @@ class ViewModel:
     mode: str = ""
     prompt: str = ""
     budget: str = ""
+    answers: bool = False
     started: bool = False
     turn: int = 0
     max_turns: int = 0

@@ -53,6 +53,11 @@ def failed(view: ViewModel) -> bool:
     return view.ended is not None and view.ended.reason == Reason.ERROR
 
 
+def simply_answered(view: ViewModel) -> bool:
+    """Tell whether the run was a question that has its answer, of which no ending needs to be told."""
+    return view.answers and view.ended is not None and view.ended.reason == Reason.END_TURN
+
+
 def calls(view: ViewModel) -> list[CallItem]:
     """Return the calls of the replies that counted; those that only changed the to-do list are seen in the list."""
     return [item for item in view.items if isinstance(item, CallItem) and is_listed(item)]

@@ -76,15 +76,18 @@ def _html(view: ViewModel, banner: str) -> str:
     parts = ['<div style="padding-left:.5em">']  # where the text of other outputs begins
     if banner.strip():
         parts.append(f'<p style="{_BANNER}"><b>{_words(few_lines(banner))}</b></p>')
-    if view.prompt.strip():
+    if (
+        view.prompt.strip() and not view.answers
+    ):  # of a question the cell says what was asked, and no more is said around the answer
         parts.append(f"<blockquote>{_words(clip(view.prompt.strip(), PROMPT_LIMIT))}</blockquote>")
     if answer.strip():
         parts.append(f"<div>{to_html(clip(answer, ANSWER_LIMIT), RECORD)}</div>")
     if said := outline.checked(view):
         parts.append(f"<p>{_words(said)}</p>")
-    ending = "<br>".join(code_marked(escape(line)) for line in sentence.split("\n"))
-    ending = ending if outline.failed(view) else f"<b>{ending}</b>"
-    parts.append(f"<p>{ending}" + (f"<br>{code_marked(escape(next_step))}</p>" if next_step else "</p>"))
+    if not outline.simply_answered(view):
+        ending = "<br>".join(code_marked(escape(line)) for line in sentence.split("\n"))
+        ending = ending if outline.failed(view) else f"<b>{ending}</b>"
+        parts.append(f"<p>{ending}" + (f"<br>{code_marked(escape(next_step))}</p>" if next_step else "</p>"))
     if view.todos and not view.todos_carried:
         parts.append(todos.record_html(view.todos))
     parts += [teamboard.record_html(item.team) for item in view.items if isinstance(item, TeamItem)]

@@ -38,7 +38,7 @@ UNDO, AGAIN = "`%agent undo` takes this run back.", "`%%agent --again` asks the 
 """What can still be done with a run."""
 
 _TICKS = re.compile(r"`{3,}")
-_UNSAFE_TARGET = re.compile(r"\]\((?!https?://|mailto:)", re.IGNORECASE)
+_UNSAFE_TARGET = re.compile(r"\]\((?!https?://|mailto:|#nbagent-cell-)", re.IGNORECASE)
 
 
 def neutral_markdown(text: str) -> str:
@@ -55,8 +55,9 @@ def markdown(view: ViewModel, banner: str = "") -> str:
     bold = "" if outline.failed(view) else "**"
     ending = "  \n".join(f"{bold}{_markdown_sentence(line)}{bold}" for line in sentence.split("\n"))
     parts = [f"**{_markdown_words(few_lines(banner))}**" if banner.strip() else ""]
-    parts += [f"> {prompt}" if prompt else "", answer, _markdown_words(outline.checked(view))]
-    parts += [f"{ending} {_markdown_sentence(next_step)}", _todos(view), *_teams(view), _calls(view)]
+    parts += [f"> {prompt}" if prompt and not view.answers else "", answer, _markdown_words(outline.checked(view))]
+    told = "" if outline.simply_answered(view) else f"{ending} {_markdown_sentence(next_step)}"
+    parts += [told, _todos(view), *_teams(view), _calls(view)]
     parts += [f"*{_markdown_words(' · '.join(outline.facts(view)))}*"]
     parts += [_markdown_sentence(_still(view))]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
@@ -139,7 +140,8 @@ def plain(view: ViewModel, banner: str = "") -> str:
     lines = [line for call in calls[:PLAIN_STEPS] for line in (outline.line(call), *_changes(call))]
     if len(calls) > PLAIN_STEPS:
         lines.append(f"… {count(len(calls) - PLAIN_STEPS, 'more call')}")
-    parts = [few_lines(banner), answer, outline.checked(view), f"{sentence} {next_step}".strip()]
+    parts = [few_lines(banner), answer, outline.checked(view)]
+    parts += ["" if outline.simply_answered(view) else f"{sentence} {next_step}".strip()]
     if not view.todos_carried:
         parts.append("\n".join(todos.record_lines(view.todos)))
     parts += ["\n".join(teamtext.lines(item.team)) for item in view.items if isinstance(item, TeamItem)]

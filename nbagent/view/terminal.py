@@ -81,6 +81,8 @@ class TerminalView:
                 self._nested(event)
             case ev.TeamChanged():
                 self._team(before, event)
+            case ev.AnswerChecked():
+                self._line(f"! {_said(event.note)}", "dim")
             case ev.ModeChanged():
                 self._line(f"! the mode is now {plain_output(event.mode)}", "dim")
             case ev.FoundStale():

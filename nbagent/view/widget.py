@@ -41,7 +41,7 @@ INTERVAL = 0.05
 DEAD_TIME = 0.4
 """Seconds for which a new card takes no click: the second half of a double click is not an answer to it."""
 
-_AT_ONCE = (ev.RunStarted, ev.ReplyEnded, ev.ReplyDiscarded, ev.ApprovalAsked, ev.ApprovalAnswered, ev.CallStarted,
+_AT_ONCE = (ev.RunStarted, ev.ReplyEnded, ev.AnswerChecked, ev.ReplyDiscarded, ev.ApprovalAsked, ev.ApprovalAnswered, ev.CallStarted,
             ev.CallEnded, ev.ModeChanged, ev.QuestionAsked, ev.QuestionAnswered, ev.TodosChanged, ev.RetryScheduled, ev.Noted, ev.RunEnded)  # fmt: skip
 
 
@@ -136,6 +136,8 @@ class AgentView:
         self._flushed = self._loop.time()
         events, self._events = self._events, []
         self.view = fold_all(coalesce(events), self.view)
+        if self.view.answers:
+            self.widget.add_class("nbagent-answers")
         operations = self._page.changes(self.view)
         if operations:
             self._seq += 1

@@ -25,7 +25,7 @@ JSON = st.dictionaries(
 BLOCKS = st.lists(JSON, max_size=3).map(tuple)
 FIELDS = {
     "run_id": IDS, "session_id": IDS, "model": TEXT, "mode": TEXT, "prompt": TEXT, "max_turns": st.integers(0, 9),
-    "budget": TEXT, "notebook": TEXT, "new": BLOCKS, "prefix": TEXT, "index": st.integers(0, 2),
+    "budget": TEXT, "notebook": TEXT, "answers": st.booleans(), "new": BLOCKS, "prefix": TEXT, "index": st.integers(0, 2),
     "kind": st.sampled_from(["text", "thinking", "tool_use", "other"]), "name": TEXT, "call_id": IDS, "text": TEXT,
     "raw": JSON, "content": BLOCKS, "stop_reason": TEXT, "usage": st.builds(Usage, st.integers(0, 9)),
     "cost": st.one_of(st.none(), st.floats(0, 1)), "why": TEXT, "attempt": st.integers(0, 3), "limit": st.integers(0, 3),
