@@ -27,7 +27,7 @@ from tests.failures.room import ROOT, transcripts
 from tests.support.messages_server import MessagesServer
 
 HERE = Path(__file__).parent
-TASKS = ("penguins", "sales", "sensors", "survey", "joins", "texts", "geo")
+TASKS = ("penguins", "sales", "sensors", "survey", "joins", "texts", "geo", "parquet", "excel", "broken")
 ALLOWED = [
     "run_python",
     "add_cell",
@@ -46,7 +46,7 @@ Facts = dict[str, Any]
 
 _EXPORT = """
 def _nbagent_export(path):
-    import pickle, sys, types
+    import pickle, resource, sys, types
     space = get_ipython().user_ns
     hidden = get_ipython().user_ns_hidden
     kept = {}
@@ -67,7 +67,7 @@ def _nbagent_export(path):
             figures.append({"title": axes.get_title(), "x": axes.get_xlabel(), "y": axes.get_ylabel(), "lines": lines,
                             "drawn": len(axes.lines) + len(axes.patches) + len(axes.collections) + len(axes.images)})
     with open(path, "wb") as file:
-        pickle.dump((kept, figures), file)
+        pickle.dump((kept, figures, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024), file)
 _nbagent_export({path!r})
 del _nbagent_export
 """  # fmt: skip
@@ -89,7 +89,7 @@ class Work:
     """What came of a task. `before` are the data files' hashes; `start` the person's cells; `notebook` all cells, as saved.
 
     `live` is the namespace in which the agent worked, `clean` the one after a run from a clean kernel, which `error` ended
-    ("": it ran to its end); values that can't be pickled are in neither. `axes` are those of the clean run.
+    ("": it ran to its end); values that can't be pickled are in neither. `axes` are those of the clean run, `peak` the bytes of the agent's kernel at most.
     """
 
     folder: Path
@@ -102,6 +102,7 @@ class Work:
     axes: Sequence[Axes]
     record: str = ""
     results: Sequence[str] = field(default=())
+    peak: int = 0
 
 
 # ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,13 +149,16 @@ def hashes(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
 
 
-def started(folder: Path) -> tuple[list[NotebookNode], list[int]]:
-    """Return the person's cells, and the order in which they ran some of them; most tasks begin with an empty notebook."""
+def started(folder: Path) -> tuple[list[NotebookNode], list[int], str]:
+    """Return the person's cells, the order in which they ran some, and the code of a cell that they ran and deleted.
+
+    Most tasks begin with an empty notebook.
+    """
     path = folder / START
     if not path.exists():
-        return [], []
+        return [], [], ""
     found: Any = nbformat.read(path, as_version=4)
-    return list(found.cells), list(found.metadata.get("ran", []))
+    return list(found.cells), list(found.metadata.get("ran", [])), str(found.metadata.get("deleted", ""))
 
 
 # ── doing it ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -175,13 +179,13 @@ class Kernel(PageClient):
         reply = await self._reply_to(kc.shell_channel, message)
         assert reply["status"] == "ok", reply
 
-    async def namespace(self, folder: Path) -> tuple[dict[str, Any], list[Axes]]:
-        """Return copies of the variables, and what the open figures show."""
+    async def namespace(self, folder: Path) -> tuple[dict[str, Any], list[Axes], int]:
+        """Return copies of the variables, what the open figures show, and the most memory that the kernel ever had."""
         path = folder / ".namespace.pickle"
         await self.quietly(_EXPORT.replace("{path!r}", repr(str(path))))
-        kept, figures = pickle.loads(path.read_bytes())
+        kept, figures, peak = pickle.loads(path.read_bytes())
         path.unlink()
-        return {name: pickle.loads(data) for name, data in kept.items()}, [Axes(**figure) for figure in figures]
+        return {name: pickle.loads(data) for name, data in kept.items()}, [Axes(**figure) for figure in figures], peak
 
 
 @asynccontextmanager
@@ -214,20 +218,21 @@ async def done(
 
 async def _done(task: Task, folder: Path, url: str, model: str) -> Work:
     before = hashes(folder)
-    start, order = started(folder)
+    start, order, deleted = started(folder)
     originals = [nbformat.from_dict(dict(cell)) for cell in start]
     load, agent = new_code_cell("%load_ext nbagent"), new_code_cell(f"%%agent{model and f' -m {model}'}\n{task.prompt}")
     settings = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-test", "NBAGENT_MODE": "accept-edits"}
     async with kernel([load, *start, agent], folder, **settings, NBAGENT_ALLOW="\n".join(ALLOWED)) as page:
         await page.run(load)
+        await page.quietly(deleted)
         for place in order:
             await page.run(start[place])
         await page.run(agent)
         saved = page.whole()
-        live, _ = await page.namespace(folder)
+        live, _, peak = await page.namespace(folder)
     nbformat.validate(saved)
     record = "\n".join(str(out.get("data", {}).get("text/plain", out.get("text", ""))) for out in agent.outputs)
-    work = Work(folder, before, originals, saved, live, {}, "", (), record, _results(folder))
+    work = Work(folder, before, originals, saved, live, {}, "", (), record, _results(folder), peak)
     return await rerun(work)
 
 
@@ -246,7 +251,7 @@ async def rerun(work: Work, sources: Sequence[str] | None = None) -> Work:
             if failed is not None:
                 error = f"{failed.ename}: {failed.evalue} in\n{cell.source}"
                 break
-        clean, axes = await page.namespace(work.folder)
+        clean, axes, _ = await page.namespace(work.folder)
     if sources is None:
         return Work(**{**vars(work), "clean": clean, "error": error, "axes": axes})
     notebook = nbformat.from_dict({**work.notebook, "cells": cells})

@@ -50,7 +50,9 @@ class Warm:
         )
         assert self._process.stdout is not None
         ready = self._process.stdout.readline()
-        assert ready == b"ready\n", "the warm parent did not start"
+        if ready != b"ready\n":
+            self.__exit__()
+            raise AssertionError("the warm parent did not start: it says above why")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -90,6 +92,9 @@ def parent(address: str) -> None:
     import gc
     import importlib
 
+    sys.path[:] = [
+        path for path in sys.path if path != str(Path(__file__).parent)
+    ]  # its folders are no modules of others
     for name in IMPORTED:
         importlib.import_module(name)
     gc.collect()
@@ -157,7 +162,6 @@ def _become_kernel(connection: socket.socket, others: tuple[socket.socket, ...],
     os.environ.update({name: value for name, value in asked["env"].items() if name != "JPY_PARENT_PID"})
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     os.chdir(asked["cwd"])
-    sys.path[:] = [path for path in sys.path if path != str(Path(__file__).parent)]
     from ipykernel.kernelapp import IPKernelApp
 
     sys.argv = ["ipykernel_launcher", "-f", asked["file"]]
