@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from nbagent.tools.data.kinds import names_of, type_name
 from nbagent.tools.data.reading import Table, of_rows, opened
 from nbagent.tools.data.sampling import CELLS, ROWS
-from nbagent.tools.describe import names_of, type_name
 
 _NOT_YET = "{kind} is lazy: nothing of it is computed. full=true runs it for its first rows, up to {rows:,}; inspect_variable shows its columns."
 
