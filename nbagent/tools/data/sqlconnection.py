@@ -89,7 +89,8 @@ def _check_tables(cursor: Any, found: Asked, name: str) -> None:
     own = {table.casefold() for database, _, table in there if kinds.get(database) == "duckdb"}
     paths: list[tuple[str, ...]] = [(table,) for table in found.tables if table not in found.own]
     for path in (*paths, *found.paths):
-        table = path[-1].casefold()
+        wanted = path[-1]
+        table = wanted.casefold()
         if len(path) > 1 and path[-2].casefold() in _SYSTEM:
             continue
         if table not in own:
@@ -100,9 +101,9 @@ def _check_tables(cursor: Any, found: Asked, name: str) -> None:
                     if kinds.get(database) == "duckdb" and schema not in _SYSTEM
                 }
             )
-            near = difflib.get_close_matches(path[-1], names, 5, 0.5) or names[:20]
+            near = difflib.get_close_matches(wanted, names, 5, 0.5) or names[:20]
             raise ToolError(
-                f"{name} has no table {path[-1]!r}. Its tables: {', '.join(near) or 'none'}. (Temporary tables and frames that were "
+                f"{name} has no table {wanted!r}. Its tables: {', '.join(near) or 'none'}. (Temporary tables and frames that were "
                 "registered are seen by the connection itself only: query frames without `connection`.)"
             )
     databases = {path[0] for path in found.paths if len(path) > 2} | {path[0] for path in found.paths if len(path) == 2}

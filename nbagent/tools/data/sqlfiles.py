@@ -36,7 +36,7 @@ class DataFiles:
     def found(self, spelled: str) -> list[str]:
         """Return the real paths of the files that a name or a pattern means, sorted; raises `ToolError` where it means none."""
         if not _PATTERN.search(spelled) or os.path.exists(os.path.join(self._root, spelled)):  # noqa: PTH110, PTH118
-            return [self._one(spelled)]
+            return self.one(spelled)
         if ".." in Path(spelled).parts or Path(spelled).is_absolute() or "://" in spelled:
             raise ToolError(f"{spelled!r}: a pattern must be relative to the working folder, without ..")
         matches = itertools.islice(glob.iglob(spelled, root_dir=self._root, recursive=True), _MOST + 1)  # noqa: PTH207
@@ -53,6 +53,10 @@ class DataFiles:
         if not kept:
             raise ToolError(f"no file that query may read fits {spelled!r}")
         return sorted(set(kept))
+
+    def one(self, spelled: str) -> list[str]:
+        """Return the real path of one file, whatever signs its name has; raises `ToolError` where it may not be read."""
+        return [self._one(spelled)]
 
     def _one(self, spelled: str) -> str:
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", spelled):
