@@ -5,9 +5,11 @@ Must not know how the run goes, nor what becomes of it. Read `assemble`.
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from nbagent.app import todos
 from nbagent.app.agents import Errand, Subagents
@@ -22,6 +24,7 @@ from nbagent.app.files import RunFiles
 from nbagent.app.goingon import conversation_of, path_of
 from nbagent.app.keptrun import KeptRun
 from nbagent.app.mcp import news_of_run, tools_of_run
+from nbagent.app.mentions import given_with
 from nbagent.app.model import open_named, run_model
 from nbagent.app.place import Place
 from nbagent.app.queueing import queue_of
@@ -113,8 +116,11 @@ class Assembly:
             agent, gate, conversation, lambda: self._tools(ledger, ResultStore(), Seen(), child=True).values()
         )
 
-    async def opening(self, prompt: str, said: Sequence[str]) -> list[Block]:
-        """Return the message that the run begins with; `said` is what the person said of refused calls."""
+    async def opening(self, prompt: str, said: Sequence[str], *, words: str = "") -> list[Block]:
+        """Return the message that the run begins with; `said` is what the person said of refused calls.
+
+        `words` are the person's own of the prompt: what they mention in them is looked up and stands beside it.
+        """
         extension, conversation, place = self.extension, self.conversation, self.place
         news = [*(await self.files.news(conversation) if self.errand is None else ()), *said]
         if not conversation.told_restart:
@@ -133,7 +139,21 @@ class Assembly:
         blocks = await conversation.opening(prompt, notebook, self.settings.mode, news)
         if self.errand is None and (called := await self.files.called(prompt)) is not None:
             blocks = [*blocks[:-1], *called]
-        return [*blocks, *await extension.mcp.attached(prompt)]
+        return [*blocks, *await self._mentioned(words, notebook), *await extension.mcp.attached(prompt)]
+
+    async def _mentioned(self, words: str, notebook: Notebook | None) -> list[Block]:
+        """Look up what is mentioned, show what was found, and take it down as read by this run."""
+        given = await given_with(self.extension, words, notebook)
+        for piece in given.pieces:
+            for name in piece.names:
+                self.kept.looks(name)
+            for path in piece.files:
+                await asyncio.to_thread(self.kept.reads, Path(path))
+            if piece.cell is not None:
+                self.conversation.seen.learn(piece.cell)
+        for text in filter(None, [given.line, *given.hints]):
+            self.place.view.show(before_run(Noted, text=text, level="info"))
+        return given.blocks
 
     def _tools(self, ledger: Ledger, results: ResultStore, seen: Seen, *, child: bool = False) -> Toolset:
         """The tools of a run or of one subagent: what they read and change is taken down, long results are cut."""

@@ -16,6 +16,7 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.files import RunFiles, said_in
 from nbagent.app.forks import Past, all_of, past_of
 from nbagent.app.goingon import live_of
+from nbagent.app.mentions import given_with
 from nbagent.app.model import model_of, voice_of
 from nbagent.app.privacy import PLACEHOLDERS
 from nbagent.app.restarts import gone_with
@@ -72,6 +73,7 @@ async def dry_run(extension: Extension, settings: Settings, place: Place, words:
     if todo.is_open(todos := todo.of_messages(session.transcript)):
         news.append(todo.reminder(todos))
     blocks = await conversation.opening(privacy.vault.mask(words), notebook, settings.mode, [n for n in news if n])
+    blocks += (await given_with(extension, words, notebook)).blocks
     known = PLACEHOLDERS in said_in(session.transcript)
     mask = privacy.vault.masked if known else privacy.masking()
     messages = (*session.transcript, mask({"role": "user", "content": blocks}))

@@ -262,6 +262,7 @@ class Extension:
         """Put everything into the shell."""
         from nbagent.app.completion import install
         from nbagent.app.magics import AgentMagics
+        from nbagent.app.mention_completion import install as complete_mentions
 
         shell = self.shell
         self.magics = AgentMagics(shell, self)
@@ -278,6 +279,7 @@ class Extension:
         logger.addHandler(self.log)
         self._propagated, logger.propagate = logger.propagate, False  # nothing of ours is printed into a cell
         self.uninstall_completion = install(shell)
+        self.uninstall_mentions = complete_mentions(self)
         setattr(shell, _ATTRIBUTE, self)
         logging.getLogger("nbagent").addHandler(self._failures)
         threading.Thread(target=_warm_up, name="nbagent-warm-up", daemon=True).start()
@@ -309,6 +311,7 @@ class Extension:
         logger.propagate = self._propagated
         self.log.close()
         self.uninstall_completion()
+        self.uninstall_mentions()
         for kind in ("line", "cell"):
             for name in MAGICS:
                 shell.magics_manager.magics[kind].pop(name, None)

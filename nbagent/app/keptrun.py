@@ -78,6 +78,10 @@ class KeptRun:
         """Take down a file that the answer depends on."""
         self._inputs.file(str(path), asked=True)
 
+    def looks(self, name: str) -> None:
+        """Take down a variable that the answer depends on."""
+        self._inputs.name(name)
+
     def begin(self, conversation: Conversation) -> None:
         """Say which conversation the run is of; its first message is the next one."""
         self._conversation, self._first = conversation, len(conversation.session.transcript)

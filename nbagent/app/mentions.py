@@ -191,7 +191,9 @@ class _Look:
         if wanted.isdecimal() and 0 < int(wanted) < len(ran) and ran[int(wanted)].strip():
             gone = " (it stands in no cell of the notebook any more)" if cells else ""
             return Piece(f"cell [{wanted}]", f"what ran as In[{wanted}]{gone}:\n{ran[int(wanted)]}")
-        known = ", ".join(f"@cell:{cell.number} {first_line(cell.source, 30)}" for cell in cells if cell.number is not None)
+        known = ", ".join(
+            f"@cell:{cell.number} {first_line(cell.source, 30)}" for cell in cells if cell.number is not None
+        )
         raise ToolError("no cell has this number or id" + (f" ({clip(known, 200)})" if known else ""))
 
     async def _plot(self) -> Piece:
@@ -231,4 +233,10 @@ def _kind(name: str, value: Any) -> str:
         return "partly hidden" if value.table is not None else "hidden"
     line = safely(lambda: brief_of(name, value, 1))
     shape = line.partition(":")[0].replace(" rows x ", " × ").removesuffix(" columns")
-    return shape if len(shape) <= 60 and "<" not in shape else safely(lambda: table_kind(value)) if " × " in shape else class_name(type(value))
+    return (
+        shape
+        if len(shape) <= 60 and "<" not in shape
+        else safely(lambda: table_kind(value))
+        if " × " in shape
+        else class_name(type(value))
+    )

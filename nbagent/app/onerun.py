@@ -175,7 +175,8 @@ async def _ready(
         agent = await parts.agent(prompt, gate)
         tell_of_idle_rules(gate, agent.tools, place)
         untold, known = conversation.telling(), len(conversation.session.transcript)
-        blocks = await parts.opening("\n\n".join(filter(None, (prompt, more))), said)
+        told = "\n\n".join(filter(None, (prompt, more)))
+        blocks = await parts.opening(told, said, words="" if company is not None else request.words)
         wraps: list[Middleware] = [extension.privacy.events]
         if request.asks:
             agent = only_answers(agent)

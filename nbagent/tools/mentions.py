@@ -21,7 +21,7 @@ MOST = 20
 _BEFORE = r"(?:(?<=[\s(\[{\"'“‘«‹,;:—–…>*])|(?<![\s\S]))"
 _AT = re.compile(
     _BEFORE + r"@(?:\"(?P<double>[^\"\n]{1,300})\"|'(?P<single>[^'\n]{1,300})'"
-    r"|(?P<token>(?:~|\.{0,2}/|[^\W_]|_)[^\s@\"'`<>|;,(){}\[\]!?”’»›]*)(?:\[(?:\"(?P<column>[^\"\n]+)\"|'(?P<column2>[^'\n]+)')\])?)"
+    r"|(?P<token>(?:~|\.{0,2}/|\.?[^\W_]|_)[^\s@\"'`<>|;,(){}\[\]!?”’»›]*)(?:\[(?:\"(?P<column>[^\"\n]+)\"|'(?P<column2>[^'\n]+)')\])?)"
 )
 _SERVER = re.compile(r"[^\s:@]+:[A-Za-z][\w+.-]*:\S")
 _CELL = re.compile(r"cell:(?P<cell>[\w-]+)")
@@ -72,7 +72,9 @@ def mentions(text: str) -> list[Mention]:
 def _all(text: str, code: Sequence[tuple[int, int]]) -> Iterator[Mention]:
     for found in _AT.finditer(text):
         start = found.start()
-        if any(begin <= start < end for begin, end in code) or _COMPARED.search(text[text.rfind("\n", 0, start) + 1 : start]):
+        if any(begin <= start < end for begin, end in code) or _COMPARED.search(
+            text[text.rfind("\n", 0, start) + 1 : start]
+        ):
             continue
         quoted = found["double"] or found["single"]
         if quoted:

@@ -33,6 +33,7 @@ from nbagent.view.items import (
     ThinkingItem,
 )
 from nbagent.view.markdown import to_html
+from nbagent.view.querytable import TOOL, result_html
 from nbagent.view.teamboard import team_html
 from nbagent.view.text import (
     clip,
@@ -271,12 +272,12 @@ def _result(item: CallItem) -> str:
     head = f'{label} · {", ".join(sizes) or "nothing"} <span class="nbagent-short">{_said(brief(item, texts))}</span>'
     failed = item.status == "error"
     cut = clip_end if failed else clip
-    body = pages_html(pages) + "".join(plain_html(without_ansi(cut(text, OUTPUT_LIMIT))) for text in texts)
+    body = pages_html(pages) + "".join(result_html(item.name, without_ansi(cut(text, OUTPUT_LIMIT))) for text in texts)
     body += "".join(f'<img class="nbagent-image" alt="{image_alt(item)}" src="{src}">'
                     for src in images)  # fmt: skip
     end = " nbagent-fromend" if failed else ""  # of a long traceback, the end says what it was
     whole = f'<div class="nbagent-output{end}"><div>{body}</div></div>'
-    return _fold("output", head, whole, opened=bool(pages) and not texts)
+    return _fold("output", head, whole, opened=(bool(pages) and not texts) or (item.name == TOOL and not failed))
 
 
 def image_alt(item: CallItem) -> str:

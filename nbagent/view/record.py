@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nbagent.core.shown import visible_plain
 from nbagent.view import nested, outline, teamboard, todos
-from nbagent.view.code import RECORD, code_html, plain_html
+from nbagent.view.code import RECORD, code_html
 from nbagent.view.diff import diff_html
 from nbagent.view.html import arguments_html, image_alt, line_of, preview_html, texts_and_images
 from nbagent.view.items import (
@@ -29,6 +29,7 @@ from nbagent.view.items import (
     is_quiet,
 )
 from nbagent.view.markdown import to_html
+from nbagent.view.querytable import result_html
 from nbagent.view.record_text import ANSWER_LIMIT, PROMPT_LIMIT, markdown, plain
 from nbagent.view.text import clip, clip_end, code_marked, count, duration, escape, few_lines, one_line, without_ansi
 from nbagent.view.web import found, pages_html
@@ -201,7 +202,7 @@ def _call(item: CallItem, images: list[str]) -> str:
     if texts:
         parts.append("<small>Result</small>")
     cut = clip_end if item.status == "error" else clip
-    parts += [plain_html(without_ansi(cut(text, OUTPUT_LIMIT)), RECORD) for text in texts]
+    parts += [result_html(item.name, without_ansi(cut(text, OUTPUT_LIMIT)), RECORD) for text in texts]
     parts += [_agent(one) for one in item.agents]
     for uri in images:
         parts.append(

@@ -60,6 +60,11 @@ def is_table(value: object) -> bool:
     return not names.isdisjoint({*FRAMES, _POLARS, *_ARROW}) and _is_of_library(cls)
 
 
+def labels_of(table: Any) -> list[Any]:
+    """Return the labels of the columns of a table as `is_table` knows them."""
+    return list(table.schema.names if str(type(table).__module__).startswith("pyarrow") else table.columns)
+
+
 def table_names(namespace: Mapping[str, Any]) -> list[str]:
     """Return the names of the variables that SQL can read."""
     return [
