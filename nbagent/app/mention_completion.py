@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from nbagent.core.keys import holds_keys
 from nbagent.tools.cells import first_line
+from nbagent.tools.data.kinds import class_name
 from nbagent.tools.data.sqltables import is_table, labels_of
-from nbagent.tools.describe import class_name
 from nbagent.tools.mentions import SPECIAL, typed
 from nbagent.tools.secrets import secret_name
 from nbagent.tools.veil import Told

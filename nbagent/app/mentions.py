@@ -21,7 +21,8 @@ from nbagent.core.messages import Block, text_block
 from nbagent.core.ports import Cell, Notebook, is_whole
 from nbagent.core.shown import visible_plain
 from nbagent.tools.cells import first_line, starts_agent
-from nbagent.tools.describe import brief_of, class_name, safely, table_kind
+from nbagent.tools.data.kinds import class_name
+from nbagent.tools.describe import brief_of, safely, table_kind
 from nbagent.tools.details import details
 from nbagent.tools.mentions import Mention, mentions
 from nbagent.tools.results import clip, output_blocks

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nbagent.tools.describe import FRAMES, SERIES, label_of, names_of, table_kind
+from nbagent.tools.data.kinds import names_of
+from nbagent.tools.describe import FRAMES, SERIES, label_of, table_kind
 from nbagent.tools.secrets import secret_name
 
 Take = Callable[[int, int], list[Any]]

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nbagent.core.errors import ToolError
+from nbagent.tools.data.kinds import class_name, names_of
 from nbagent.tools.data.sqlasked import Asked
-from nbagent.tools.describe import class_name, names_of
 from nbagent.tools.secrets import secret_name
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbagent.tools.describe import class_name, has_plain_repr
+from nbagent.tools.data.kinds import class_name
+from nbagent.tools.describe import has_plain_repr
 
 _NUMBERS = frozenset({int, float, bool})
 _PLAIN = frozenset({int, float, bool, str, complex})
