@@ -86,7 +86,7 @@ EAGER, LAZY = False, True
 THIRD_PARTY: dict[str, dict[str, bool]] = {
     # package → where it may be imported (a file, a folder with its slash, or "outside") → whether only in functions
     "IPython": {"jupyter/": EAGER, "app/": EAGER, "outside": LAZY},
-    "PIL": {"tools/results.py": LAZY, "tools/images.py": LAZY},
+    "PIL": {"tools/results.py": LAZY, "tools/images.py": LAZY, "tools/sameimages.py": LAZY},
     "anthropic": {"models/anthropic.py": LAZY, "models/clients.py": LAZY, "models/platforms.py": LAZY, "tools/workspace.py": LAZY,
                   "tools/workspace_root.py": LAZY, "tools/search.py": LAZY, "extend/memory.py": LAZY},
     "anywidget": {"jupyter/": EAGER, "view/widget.py": EAGER, "view/tray.py": EAGER},

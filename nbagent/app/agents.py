@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from nbagent.app.conversation import Conversation
 from nbagent.app.model import RunModel, model_of, open_beside
@@ -60,6 +60,9 @@ class Errand:
 
     agent: str
     thoroughness: str
+
+    keeps: ClassVar[tuple[str, ...]] = ()
+    """Rules that allow what the person has asked for with it."""
 
     def model(self, words: str) -> Model:
         """Return what stands in for a model: it makes this one call and answers with what came out."""

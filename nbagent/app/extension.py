@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from nbagent.app.starts import Move, Planned
     from nbagent.app.trusting import Trusting
     from nbagent.app.undo import Undo
+    from nbagent.app.verifying import Verifier
     from nbagent.extend.folder import FolderFiles
     from nbagent.extend.mcp import Servers
     from nbagent.extend.trust import Trust
@@ -194,6 +195,13 @@ class Extension:
         from nbagent.app.trusting import Trusting
 
         return Trusting()
+
+    @cached_property
+    def verifier(self) -> Verifier:
+        """What is known of the truth of this kernel's notebooks."""
+        from nbagent.app.verifying import Verifier
+
+        return Verifier(self)
 
     @property
     def kernel_id(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
 from nbagent.app.agents import Errand
 from nbagent.app.answer import Answer, RunFailed
@@ -177,7 +178,10 @@ async def _ready(
         untold, known = conversation.telling(), len(conversation.session.transcript)
         told = "\n\n".join(filter(None, (prompt, more)))
         blocks = await parts.opening(told, said, words="" if company is not None else request.words)
-        wraps: list[Middleware] = [extension.privacy.events]
+        wraps: list[Middleware] = [
+            partial(extension.verifier.events, notebook=place.notebook),
+            extension.privacy.events,
+        ]
         if request.asks:
             agent = only_answers(agent)
         if isinstance(request.compose, Checking):
@@ -192,6 +196,8 @@ async def _ready(
 def _gate(extension: Extension, settings: Settings, parts: Assembly, live: LiveRun) -> tuple[Policy, Sequence[str]]:
     """Return the gate of a run and what the person has said of refused calls since, which is for the notebook's own runs."""
     gate = settings.policy(parts.conversation.kept)
+    for rule in parts.errand.keeps if parts.errand is not None else ():
+        gate.keep(rule)
     if live.background:
         return gate, ()
     allowed, said = extension.refusals.begin()

@@ -54,6 +54,7 @@ def tools_of(
                 if notebook is not None
                 else ()
             ),
+            *_verifying(extension, notebook, kernel, seen),
             *folder_tools(extension, notebook),
             *control.tools(results),
         ]
@@ -64,6 +65,13 @@ def tools_of(
         return [extension.privacy.described(tool) for tool in made]
 
     return make
+
+
+def _verifying(extension: Extension, notebook: Notebook | None, kernel: Kernel, seen: Seen | None) -> list[Tool]:
+    """Return the tool that runs the notebook in a clean kernel, where there is a notebook that holds what is shown."""
+    if notebook is None or notebook.proposes_only:
+        return []
+    return [extension.verifier.tool(notebook, kernel, seen if seen is not None else Seen())]
 
 
 def named_tools(extension: Extension) -> Toolset:

@@ -366,6 +366,15 @@ class TeamChanged(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Verified(Event):
+    """The notebook ran in a clean kernel, for the call `call_id`; `verdict` is `tools.verdict.Verdict.to_json()`."""
+
+    type: ClassVar[str] = "verified"
+    call_id: str
+    verdict: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded(Event):
     """The run is over: why, a sentence, what to do next, the last text, and what it took.
 

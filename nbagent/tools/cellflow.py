@@ -4,7 +4,7 @@ It goes the same way through the code as reads.py, and asks more of it. It must 
 them together), and nothing of the code is run or imported. Read `Flow`, then `flow_of`.
 """
 
-# ruff: noqa: N802, D102  (visit_… are named by ast, and mean what it says)
+# ruff: noqa: N802  (visit_… are named by ast, and mean what it says)
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from nbagent.core.events import Event
 from nbagent.view import fold_calls as calls
 from nbagent.view import fold_reply as replies
 from nbagent.view import nested
-from nbagent.view.items import STALE, NoteItem, RawItem, RetryItem, SummaryItem, TeamItem
+from nbagent.view.items import STALE, NoteItem, RawItem, RetryItem, SummaryItem, TeamItem, VerifiedItem
 from nbagent.view.model import ViewModel, add, key, put
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
             return put(view, TeamItem(key=known, turn=event.turn, team=event))
         case ev.AnswerChecked():
             return replies.checked(view, event.text)
+        case ev.Verified():
+            return add(view, VerifiedItem(key=key(view, "v"), turn=event.turn, verified=event))
         case ev.ModeChanged():
             return replace(view, mode=event.mode)
         case ev.ViewCleared():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbagent.core.served import FOUND
 from nbagent.core.shown import visible_plain
-from nbagent.view import nested, todos
+from nbagent.view import nested, todos, verified
 from nbagent.view.code import LIVE, Paint, code_html, plain_html
 from nbagent.view.diff import diff_html
 from nbagent.view.items import (
@@ -31,6 +31,7 @@ from nbagent.view.items import (
     TeamItem,
     TextItem,
     ThinkingItem,
+    VerifiedItem,
 )
 from nbagent.view.markdown import to_html
 from nbagent.view.querytable import TOOL, result_html
@@ -110,6 +111,8 @@ def item_html(item: Item) -> str:
             )
         case TeamItem():
             return _wrap(item, "team", team_html(item.team))
+        case VerifiedItem():
+            return _wrap(item, "verified", verified.card_html(item.verified))
         case RetryItem():
             wait = f"Trying again in {duration(item.wait)} (try {item.attempt} of {item.limit}): {_said(item.why)}"
             return _wrap(item, "note", f"<b>↻ Retry</b> {wait}")

@@ -158,6 +158,13 @@ class TeamItem(Item):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedItem(Item):
+    """What came of a run of the notebook in a clean kernel."""
+
+    verified: ev.Verified
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EndedItem(Item):
     """The end of the run."""
 

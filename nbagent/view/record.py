@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from nbagent.core.shown import visible_plain
-from nbagent.view import nested, outline, teamboard, todos
+from nbagent.view import nested, outline, teamboard, todos, verified
 from nbagent.view.code import RECORD, code_html
 from nbagent.view.diff import diff_html
 from nbagent.view.html import arguments_html, image_alt, line_of, preview_html, texts_and_images
@@ -26,6 +26,7 @@ from nbagent.view.items import (
     TeamItem,
     TextItem,
     ThinkingItem,
+    VerifiedItem,
     is_quiet,
 )
 from nbagent.view.markdown import to_html
@@ -92,6 +93,7 @@ def _html(view: ViewModel, banner: str) -> str:
     if view.todos and not view.todos_carried:
         parts.append(todos.record_html(view.todos))
     parts += [teamboard.record_html(item.team) for item in view.items if isinstance(item, TeamItem)]
+    parts += [verified.card_html(item.verified) for item in view.items if isinstance(item, VerifiedItem)][-1:]
     foot = f"<p><small>{escape(' · '.join(outline.facts(view)))}{_links(view)}</small></p>"
     steps = [item for item in view.items if item.key != answer_key and not is_quiet(item)]
     room = TOTAL_LIMIT - sum(len(part) for part in parts) - len(foot) - 1_000

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from nbagent.core.diff import unified
 from nbagent.core.shown import visible_plain
-from nbagent.view import outline, teamtext, todos
+from nbagent.view import outline, teamtext, todos, verified
 from nbagent.view.html import line_of
-from nbagent.view.items import TeamItem
+from nbagent.view.items import TeamItem, VerifiedItem
 from nbagent.view.text import clip, count, few_lines, one_line, plain_output
 from nbagent.view.web import found, pages_lines
 from nbagent.view.words import hint
@@ -57,7 +57,7 @@ def markdown(view: ViewModel, banner: str = "") -> str:
     parts = [f"**{_markdown_words(few_lines(banner))}**" if banner.strip() else ""]
     parts += [f"> {prompt}" if prompt and not view.answers else "", answer, _markdown_words(outline.checked(view))]
     told = "" if outline.simply_answered(view) else f"{ending} {_markdown_sentence(next_step)}"
-    parts += [told, _todos(view), *_teams(view), _calls(view)]
+    parts += [told, _todos(view), *_teams(view), *_verdict(view), _calls(view)]
     parts += [f"*{_markdown_words(' · '.join(outline.facts(view)))}*"]
     parts += [_markdown_sentence(_still(view))]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
@@ -78,6 +78,11 @@ def _todos(view: ViewModel) -> str:
 
 def _teams(view: ViewModel) -> list[str]:
     return [teamtext.markdown(item.team, _markdown_words) for item in view.items if isinstance(item, TeamItem)]
+
+
+def _verdict(view: ViewModel) -> list[str]:
+    found = [item.verified for item in view.items if isinstance(item, VerifiedItem)]
+    return [verified.markdown(found[-1], _markdown_words)] if found else []
 
 
 def _calls(view: ViewModel) -> str:
@@ -145,6 +150,7 @@ def plain(view: ViewModel, banner: str = "") -> str:
     if not view.todos_carried:
         parts.append("\n".join(todos.record_lines(view.todos)))
     parts += ["\n".join(teamtext.lines(item.team)) for item in view.items if isinstance(item, TeamItem)]
+    parts += [verified.plain(item.verified) for item in view.items if isinstance(item, VerifiedItem)][-1:]
     parts += ["\n".join(lines), " · ".join(outline.facts(view)), _still(view).replace("`", "")]
     return "\n\n".join(part for part in parts if part)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nbagent.core import events as ev
 from nbagent.core.diff import unified
 from nbagent.core.shown import visible_plain
-from nbagent.view import teamtext, todos
+from nbagent.view import teamtext, todos, verified
 from nbagent.view.fold import ViewModel, fold
 from nbagent.view.html import STATUS_WORDS, line_of
 from nbagent.view.items import CallItem, TeamItem, is_quiet
@@ -83,6 +83,9 @@ class TerminalView:
                 self._team(before, event)
             case ev.AnswerChecked():
                 self._line(f"! {_said(event.note)}", "dim")
+            case ev.Verified():
+                for line in verified.plain(event).split("\n"):
+                    self._line(line)
             case ev.ModeChanged():
                 self._line(f"! the mode is now {plain_output(event.mode)}", "dim")
             case ev.FoundStale():

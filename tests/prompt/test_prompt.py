@@ -24,6 +24,7 @@ TOOLS = [
     "move_cell",
     "run_cell",
     "run_all",
+    "verify_notebook",
     "read_file",
     "read_data_head",
     "write_file",

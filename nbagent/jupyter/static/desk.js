@@ -20,15 +20,17 @@ const SETTLED_AT = [500, 2000]; // ms after which a page that was just loaded ha
 const MARK_EVERY = 150; // ms
 const CLICK_PATIENCE = 30_000; // ms
 const LINK = /^#nbagent-(undo|redo|again|continue)-(run-[0-9a-f]+)$/;
+const JUMP = /^#nbagent-cell-([\w-]{1,80})$/;
+const NEARER = [80, 250]; // ms after which a cell that was not drawn is looked for again
 const CELL = ".jp-Cell[data-windowed-list-index]";
 
 const STYLE = `
-.jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"] {
+.jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"]:not([href^="#nbagent-cell-"]) {
   display: inline-block; padding: 0 .7em; margin: .15em 0; border-radius: 3px; cursor: pointer;
   font-size: var(--jp-ui-font-size1); line-height: 1.9; text-decoration: none;
   color: var(--jp-ui-font-color1); background: var(--jp-layout-color2); border: 1px solid var(--jp-border-color1);
 }
-.jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"]:hover { background: var(--jp-layout-color3); }
+.jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"]:not([href^="#nbagent-cell-"]):hover { background: var(--jp-layout-color3); }
 .jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"]:focus-visible { outline: 2px solid var(--jp-brand-color1); }
 .jp-Notebook[data-nbagent-desk] .jp-OutputArea a[href^="#nbagent-"][aria-busy="true"] { opacity: .5; cursor: wait; }
 .nbagent-said { white-space: pre-wrap; padding-left: .6em; color: color-mix(in srgb, var(--jp-ui-font-color1) 85%, transparent); }
@@ -114,6 +116,23 @@ function runCell(node, index) {
   for (const type of ["mousedown", "mouseup"]) prompt.dispatchEvent(pressed(type));
   for (const type of ["mousedown", "mouseup", "click"]) button.dispatchEvent(pressed(type)); // it listens to the first or the last
   return true;
+}
+
+/** Bring a cell of the document into view; one that is not drawn yet is scrolled towards first.
+ * @param {HTMLElement} node @param {SharedNotebook} notebook @param {string} id @param {number} tries */
+function goTo(node, notebook, id, tries = 0) {
+  const index = notebook.cells.findIndex((cell) => cell.getId() === id);
+  if (index < 0) return;
+  const drawn = cellsOf(node).find((cell) => cell.dataset.windowedListIndex === String(index));
+  if (drawn) {
+    drawn.scrollIntoView({ block: "center" });
+    drawn.querySelector(".jp-InputPrompt")?.dispatchEvent(new MouseEvent("mousedown", { bubbles: true, button: 0 }));
+    return;
+  }
+  const outer = node.querySelector(".jp-WindowedPanel-outer") ?? node;
+  outer.scrollTop = (outer.scrollHeight * index) / Math.max(notebook.cells.length, 1);
+  const wait = NEARER[tries];
+  if (wait) setTimeout(() => goTo(node, notebook, id, tries + 1), wait);
 }
 
 /** @param {{model: Model & {get(name: string): any, widget_manager?: any}}} props */
@@ -210,7 +229,14 @@ function initialize({ model }) {
   const clicked = (event) => {
     const link = /** @type {Element | null} */ (event.target)?.closest?.('.jp-OutputArea a[href^="#nbagent-"]');
     const [, op, run] = LINK.exec(link?.getAttribute("href") ?? "") ?? [];
+    const [, goal] = JUMP.exec(link?.getAttribute("href") ?? "") ?? [];
     const node = panelsOf(context).find((mine) => mine.contains(link ?? null));
+    if (goal && node) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      goTo(node, notebook, goal);
+      return;
+    }
     if (!live || !link || !op || !run || !node) return;
     event.preventDefault();
     event.stopImmediatePropagation();

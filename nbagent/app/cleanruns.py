@@ -1,0 +1,235 @@
+"""Starts clean runs of a notebook (headless/cleanrun.py) in a copy of its folder, and sees them to their end.
+
+The copy keeps the person's files as they are; a folder that is too large to copy is used itself, and that is said. Threads
+read and wait, so that any event loop will do. It must not know what the runs are compared with. Read `CleanRuns.run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbagent.core.errors import ToolError
+from nbagent.core.messages import Json
+from nbagent.core.ports import Cell
+from nbagent.tools.cells import first_line
+from nbagent.tools.verdict import Came, is_verifiable
+
+COPIED = 200_000_000
+"""Bytes of a folder up to which clean runs work on a copy of it."""
+FILES = 20_000
+"""Files of a folder up to which it is copied."""
+_NOT_COPIED = frozenset({".nbagent", ".ipynb_checkpoints", "__pycache__"})
+_LINKED = frozenset({"node_modules", "site-packages"})
+_GRACE = 5.0  # seconds that a run has to end by itself
+_ODD = 2_000  # characters of what is no JSON line that are kept
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """One clean run: how each cell came out, the seconds it took, and why it was not all ("" if it was)."""
+
+    came: dict[str, Came] = field(default_factory=dict[str, Came])
+    seconds: float = 0.0
+    problem: str = ""
+
+
+class CleanRuns:
+    """Clean runs of one notebook in `folder`. `timeout` is in seconds for one whole run; `in_copy`: see `fits`."""
+
+    def __init__(self, folder: Path, cells: Sequence[Cell], *, timeout: float, in_copy: bool) -> None:
+        self.folder, self._cells, self._timeout = folder, [c for c in cells if is_verifiable(c)], timeout
+        self.in_copy = in_copy
+
+    async def run(self, progress: Progress, *, seed: bool = False) -> Finished:
+        """Run all cells in a new kernel; its files and processes are gone when this returns, however it ends."""
+        scratch = await asyncio.to_thread(tempfile.mkdtemp, prefix="nbagent-verify-")
+        try:
+            folder = self.folder
+            if self.in_copy:
+                folder = Path(scratch) / self.folder.name
+                progress("copying the folder")
+                await asyncio.to_thread(copy, self.folder, folder)
+            job = {
+                "cells": [[c.id, c.source] for c in self._cells],
+                "folder": str(folder),
+                "timeout": self._timeout,
+                "seed": seed,
+            }
+            path = Path(scratch) / "job.json"
+            path.write_text(json.dumps(job), "utf-8")
+            return await self._performed(path, folder, progress)
+        finally:
+            await asyncio.to_thread(shutil.rmtree, scratch, True)
+
+    async def _performed(self, job: Path, folder: Path, progress: Progress) -> Finished:
+        process = _Process(job, str(folder), str(self.folder))
+        began, came, problem = time.monotonic(), dict[str, Came](), ""
+        places = {cell.id: (place, cell) for place, cell in enumerate(self._cells, 1)}
+        try:
+            async with asyncio.timeout(self._timeout):
+                while (line := await process.lines.get()) is not None:
+                    if cell_id := line.get("begins"):
+                        place, cell = places[str(cell_id)]
+                        progress(f"{place} of {len(places)}: {first_line(cell.source)}")
+                    elif cell_id := line.get("ends"):
+                        outputs = None if line.get("problem") else tuple(line["outputs"])
+                        came[str(cell_id)] = Came(outputs, float(line["seconds"]))
+                        problem = _problem(str(line.get("problem") or ""), self._timeout)
+        except TimeoutError:
+            problem = _problem("timeout", self._timeout)
+        finally:
+            await process.end()
+        if not came and places and not problem:
+            raise ToolError(f"no clean kernel could be started: {process.odd.strip()[-300:] or 'it said nothing'}")
+        return Finished(came, time.monotonic() - began, problem)
+
+
+def _problem(kind: str, timeout: float) -> str:
+    said = {
+        "timeout": f"it was stopped after {timeout:.0f} s (%agent verify --timeout S allows more)",
+        "died": "the kernel died (out of memory?)",
+    }
+    return said.get(kind, "")
+
+
+class _Process:
+    """The program that performs one run. `lines` gives what it says, None at its end; `odd` is what was no JSON."""
+
+    def __init__(self, job: Path, folder: str, meant: str) -> None:
+        self.lines: asyncio.Queue[Json | None] = asyncio.Queue()
+        self.odd = ""
+        self._kernel: int | None = None
+        self._loop = asyncio.get_running_loop()
+        self._paths = (json.dumps(folder)[1:-1], json.dumps(meant)[1:-1])
+        self._process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-P", "-m", "nbagent.headless.cleanrun", str(job)],
+            cwd=job.parent, env=first_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=os.name != "nt",
+        )  # fmt: skip
+        self._reader = threading.Thread(target=self._read, name="nbagent-verify", daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for data in self._process.stdout:
+            text = data.decode("utf-8", "replace").replace(*self._paths)  # the copy's path is not what people know
+            try:
+                said = json.loads(text)
+            except ValueError:
+                said = None
+            if isinstance(said, dict):
+                if isinstance(said.get("kernel"), int):
+                    self._kernel = said["kernel"]
+                self._tell(said)
+            else:
+                self.odd = (self.odd + text)[-_ODD:]
+        self._tell(None)
+
+    def _tell(self, said: Json | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(self.lines.put_nowait, said)
+
+    async def end(self) -> None:
+        """See the program and its kernel end, also where the call was cancelled."""
+        await asyncio.shield(asyncio.to_thread(self._end))
+
+    def _end(self) -> None:
+        process = self._process
+        if process.poll() is None:
+            process.terminate()
+        try:
+            process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._kernel is not None and hasattr(os, "killpg"):
+            with contextlib.suppress(OSError):  # it is gone, as it should be
+                os.killpg(self._kernel, signal.SIGKILL)
+        self._reader.join(_GRACE)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def first_environment() -> dict[str, str]:
+    """Return the environment that this kernel was started with: what its cells set since is hidden state, too."""
+    try:
+        data = Path("/proc/self/environ").read_bytes()
+    except OSError:
+        return dict(os.environ)
+    pairs = (item.partition(b"=") for item in data.split(b"\0") if b"=" in item)
+    found = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+    return found or dict(os.environ)
+
+
+# ── the copy of the folder ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def fits(folder: Path) -> bool:
+    """Whether a folder is small enough to be copied; the count ends where it is not."""
+    size = 0
+    for files, entry in enumerate(_entries(folder), 1):
+        with contextlib.suppress(OSError):
+            size += entry.stat(follow_symlinks=False).st_size
+        if size > COPIED or files > FILES:
+            return False
+    return True
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            if entry.name not in _NOT_COPIED and not _is_linked(entry.path):
+                yield from _entries(Path(entry.path))
+        else:
+            yield entry
+
+
+def _is_linked(path: str) -> bool:
+    """Whether a folder is not the person's data and is linked to: an environment, what a package manager has put there."""
+    return Path(path).name in _LINKED or (Path(path) / "pyvenv.cfg").is_file()
+
+
+def copy(folder: Path, into: Path) -> None:
+    """Copy a folder; environments are linked to, our own files, sockets and pipes left out, files that can't be read too."""
+    into.mkdir(parents=True)
+    for entry in os.scandir(folder):
+        target = into / entry.name
+        with contextlib.suppress(OSError):
+            if entry.is_symlink():
+                target.symlink_to(Path(entry.path).readlink())
+            elif entry.is_dir():
+                if entry.name in _NOT_COPIED:
+                    continue
+                if _is_linked(entry.path):
+                    target.symlink_to(entry.path)
+                else:
+                    copy(Path(entry.path), target)
+            elif entry.is_file():
+                shutil.copy2(entry.path, target)
+
+
+def said_of_files(runs: CleanRuns, *, done: bool) -> str:
+    """Return the sentence on what a clean run does to files."""
+    if runs.in_copy:
+        what = "worked" if done else "works"
+        return f"It {what} on a copy of the folder: your files stay as they are, but for those that the code names by a path outside of it."
+    return f"The folder is too large to copy (more than {COPIED // 1_000_000} MB or {FILES:,} files): files that the code writes {'were' if done else 'are'} written for real."

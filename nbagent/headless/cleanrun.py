@@ -1,0 +1,106 @@
+"""Runs a notebook in a clean kernel of the Python that runs this, cell by cell, and goes on after errors. A program.
+
+`python -P -m nbagent.headless.cleanrun JOB.json` in a process of its own, so that no loop of a kernel is held and all of it
+can be killed. It says what it does in JSON lines on its standard output: the kernel's process, each cell as it begins and
+ends. It must not know what the results are compared with. Read `clean_run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+from nbagent.core.ports import WITHHELD
+
+SEEDING = """
+import random as _nbagent_random, sys as _nbagent_sys
+_nbagent_random.seed(0)
+try:
+    import numpy as _nbagent_numpy
+    _nbagent_numpy.random.seed(0)
+    del _nbagent_numpy
+except Exception:
+    pass
+del _nbagent_random, _nbagent_sys
+"""
+"""What a run with a seed at the top begins with."""
+_SAME_SETS = {"PYTHONHASHSEED": "0"}
+LARGEST = 8_000_000
+"""Characters of JSON of one cell's outputs that are told; more can't be compared."""
+TOO_LARGE = {"output_type": "display_data", "data": {"text/plain": "too large"}, "metadata": {WITHHELD: True}}
+
+
+class _ThisPython(KernelSpecManager):
+    """Knows one kernel: ipykernel in the Python that runs this."""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        """Return the one kernel that there is."""
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=argv, display_name=kernel_name, language="python")
+
+
+def say(**said: Any) -> None:
+    """Tell who started this program."""
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()
+
+
+async def clean_run(job: dict[str, Any]) -> None:
+    """Run the cells of a job: `cells` ([id, source] in order), `folder`, `timeout` (seconds a cell), `seed`.
+
+    Each cell's end is told with its outputs in nbformat's form. The kernel is gone when this returns.
+    """
+    cells = [nbformat.v4.new_code_cell(source, id=cell_id) for cell_id, source in job["cells"]]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    manager = AsyncKernelManager(kernel_name="nbagent-clean", kernel_spec_manager=_ThisPython())
+    client = NotebookClient(
+        notebook, km=manager, timeout=job["timeout"], allow_errors=True, resources={"metadata": {"path": job["folder"]}}
+    )
+    env = {**os.environ, **(_SAME_SETS if job["seed"] else {})}
+    try:
+        async with client.async_setup_kernel(cleanup_kc=False, env=env):
+            say(kernel=getattr(manager.provisioner, "pid", None))
+            kernel: Any = client.kc
+            if job["seed"]:
+                await kernel.execute_interactive(SEEDING, silent=True, store_history=False, timeout=60)
+            await _cells(client, notebook)
+    finally:
+        with contextlib.suppress(RuntimeError, OSError):
+            await manager.shutdown_kernel(now=True)
+
+
+async def _cells(client: NotebookClient, notebook: Any) -> None:
+    for index, cell in enumerate(notebook.cells):
+        say(begins=cell.id)
+        began, problem = time.monotonic(), ""
+        try:
+            await client.async_execute_cell(cell, index)
+        except CellTimeoutError:
+            problem = "timeout"
+        except DeadKernelError:
+            problem = "died"
+        outputs = cell.outputs if len(json.dumps(cell.outputs)) <= LARGEST else [TOO_LARGE]
+        say(ends=cell.id, seconds=round(time.monotonic() - began, 3), outputs=outputs, problem=problem)
+        if problem:
+            return
+
+
+def main(path: str) -> None:
+    """Perform the job in a file; a SIGTERM ends it early, with the kernel gone (nbclient sees to that)."""
+    asyncio.run(clean_run(json.loads(Path(path).read_text("utf-8"))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,177 @@
+"""Answers are held to what was verified; `%agent verify` runs a real clean kernel and says what differs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from nbagent.app.cleanruns import CleanRuns, copy, fits
+from nbagent.app.extension import Extension
+from nbagent.app.reports import command
+from nbagent.app.verify import options
+from nbagent.core.errors import ConfigError
+from nbagent.core.events import CallEnded, Event, Reason, RunEnded, State, Status, Verified
+from nbagent.core.messages import Usage
+from nbagent.headless.memory import MemoryNotebook
+from nbagent.tools.verdict import Came, judge
+from tests.support.turns import wait_until
+
+
+def code(source: str, shown: str = "", number: int | None = None) -> dict[str, Any]:
+    """A code cell as a notebook file has it, that showed a value."""
+    outputs = [
+        {"output_type": "execute_result", "data": {"text/plain": shown}, "metadata": {}, "execution_count": number}
+    ]
+    return {"cell_type": "code", "source": source, "outputs": outputs if shown else [], "execution_count": number,
+            "metadata": {}}  # fmt: skip
+
+
+@pytest.fixture
+def extension(shell, at_home) -> Extension:
+    return Extension(shell)
+
+
+def ended(text: str, checked: str = "") -> RunEnded:
+    return RunEnded(
+        state=State.DONE, turn=1, at=1.0, reason=Reason.END_TURN, sentence="Done.", next_step="", text=text, turns=1,
+        usage=Usage(), cost=None, checked=checked,
+    )  # fmt: skip
+
+
+async def told(extension: Extension, notebook: MemoryNotebook | None, *events: Event) -> list[Event]:
+    """What comes of a run's events."""
+
+    async def run() -> AsyncGenerator[Event]:
+        for event in events:
+            yield event
+
+    return [event async for event in extension.verifier.events(run(), notebook)]
+
+
+async def verified(extension: Extension, notebook: MemoryNotebook, **shown: str) -> None:
+    """Let the notebook have been run in a clean kernel; `shown` is what its cells gave there."""
+    cells = [await notebook.read(cell.id) for cell in await notebook.cells()]
+    came = {cell.id: Came(cell.outputs) for cell in cells} | {k: Came(()) for k in shown}
+    extension.verifier.keep("call-1", judge(cells, came))
+
+
+async def test_a_claim_without_a_verification_is_contradicted_where_it_is_read(extension):
+    notebook = MemoryNotebook([code("1", "1", 1)])
+    [last] = await told(
+        extension, notebook, ended("Verified from a clean kernel.", "Ran: In[1]. Not verified from a clean kernel.")
+    )
+    assert last.checked.startswith("nbagent did not verify this: “Verified from a clean kernel”.")
+    assert last.checked.endswith("%agent verify does it. Ran: In[1].")
+
+
+async def test_a_claim_stands_once_this_very_code_was_verified_and_falls_with_the_next_edit(extension):
+    notebook = MemoryNotebook([code("1", "1", 1)])
+    await verified(extension, notebook)
+    [last] = await told(
+        extension, notebook, ended("It is verified from a clean kernel.", "Not verified from a clean kernel.")
+    )
+    assert last.checked == "Verified from a clean kernel: the 1 cell shows the same."
+    cell = (await notebook.cells())[0]
+    await notebook.edit(cell.id, "2", cell.hash)
+    [last] = await told(extension, notebook, ended("It is verified from a clean kernel."))
+    assert "nbagent did not verify this" in last.checked and "as it is now" in last.checked
+
+
+async def test_a_claim_against_the_verdict_is_told_the_verdict(extension):
+    notebook = MemoryNotebook([code("1", "5", 1)])
+    cells = [await notebook.read(cell.id) for cell in await notebook.cells()]
+    other = {cells[0].id: Came(tuple(code("1", "4", 1)["outputs"]))}
+    extension.verifier.keep("call-1", judge(cells, other))
+    [last] = await told(extension, notebook, ended("The notebook is verified."))
+    assert "What the clean kernel gave was: Not reproducible" in last.checked
+
+
+async def test_what_claims_nothing_is_left_as_it_is(extension):
+    [last] = await told(extension, None, ended("The mean is 4.", "Ran: In[1]."))
+    assert last.checked == "Ran: In[1]."
+
+
+async def test_the_verdict_of_a_call_is_shown_right_after_it(extension):
+    notebook = MemoryNotebook([code("1", "1", 1)])
+    await verified(extension, notebook)
+    call = CallEnded(state=State.OBSERVE, turn=1, at=1.0, call_id="call-1", name="verify_notebook", status=Status.OK,
+                     content=(), seconds=1.0)  # fmt: skip
+    _, shown = await told(extension, notebook, call)
+    assert isinstance(shown, Verified) and shown.verdict["kind"] == "verified"
+
+
+def test_options_are_read_and_others_refused():
+    assert options("--seed --timeout 30") == {"timeout": 30, "seed": True}
+    assert options("") == {"timeout": 600, "seed": False}
+    with pytest.raises(ConfigError, match="--timeout"):
+        options("--fast")
+
+
+def test_a_folder_is_copied_with_its_links_and_without_what_is_ours(tmp_path):
+    home = tmp_path / "home"
+    for path in ("data/a.csv", ".nbagent/x", "env/pyvenv.cfg", "env/lib/big.py"):
+        (home / path).parent.mkdir(parents=True, exist_ok=True)
+        (home / path).write_text("1")
+    (home / "link").symlink_to("data/a.csv")
+    os.mkfifo(home / "pipe")
+    copy(home, tmp_path / "made")
+    made = sorted(path.relative_to(tmp_path / "made").as_posix() for path in (tmp_path / "made").glob("*"))
+    assert made == ["data", "env", "link"]
+    assert (tmp_path / "made" / "env").is_symlink() and (tmp_path / "made" / "link").read_text() == "1"
+    assert fits(home)
+    with (home / "large").open("wb") as file:
+        file.truncate(300_000_000)
+    assert not fits(home)
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+async def test_verify_runs_a_clean_kernel_in_a_copy_and_says_of_each_cell_what_differs_and_why(extension, at_home):
+    work = at_home / "work"
+    (work / "data.txt").write_text("3")
+    cells = [
+        code("import random, os\nn = int(open('data.txt').read())\nn", "3", 1),
+        code("open('data.txt', 'w').write('9')\nlen(os.getcwd()) > 0", "True", 2),
+        code("random.random()", "0.5", 3),
+        code("hidden + n", "8", 5),
+        code("n * 2", "7", 4),
+        code("%%agent\nnever run this", "", 6),
+        code("import no_such_package_at_all", "", 7),
+    ]
+    extension.file = MemoryNotebook(cells)
+    await command(extension, "verify --timeout 120")
+    [verdict] = extension.verifier.verdicts
+    states = {cell.label: (cell.state, " ".join(cell.said)) for cell in verdict.cells}
+    assert [state for state, _ in states.values()] == ["same", "same", "random", "fails", "differs", "skipped", "fails"]
+    assert "left in the old kernel" in states["In[5]"][1] and "“7” → “6”" in states["In[4]"][1]
+    assert "no_such_package_at_all is not installed" in states["In[7]"][1]
+    assert "In[5] stands above In[4]" in " ".join(verdict.notes)
+    assert (work / "data.txt").read_text() == "3", "the copy was written, and not the person's file"
+    assert extension.errands and "Not reproducible" in extension.errands[0]
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+async def test_a_clean_run_that_is_stopped_or_takes_too_long_leaves_no_process_and_no_file(tmp_path, monkeypatch):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    pid_file = tmp_path / "pid"
+    source = f"import os, time\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\nprint('there')\nwhile True:\n    time.sleep(1)"
+    notebook = MemoryNotebook([code(source, "", 1)])
+    cells = await notebook.cells()
+    said: list[str] = []
+    runs = CleanRuns(tmp_path / "work", cells, timeout=60, in_copy=True)
+    begun = asyncio.create_task(runs.run(said.append))
+    await asyncio.to_thread(wait_until, lambda: pid_file.exists() and pid_file.read_text() != "")
+    begun.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await begun
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)
+    assert list((tmp_path / "scratch").iterdir()) == []
+    assert said[-1].startswith("1 of 1: import os, time")

@@ -1,0 +1,43 @@
+"""Claims that a notebook was verified are found, and what claims nothing is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbagent.tools.claims import claim_in
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I verified it from a clean kernel.",
+        "Done. The notebook runs from top to bottom in a fresh kernel, 14 of 15 cells the same.",
+        "Everything was re-run after a kernel restart and gives the same numbers.",
+        "The analysis is now fully reproducible.",
+        "The notebook is verified.",
+        "Verified from a clean kernel: all 3 cells show the same.",
+        "All results are reproducible.",
+        "Ich habe es in einem frischen Kernel geprüft.",
+    ],
+)
+def test_a_claim_is_found(text: str) -> None:
+    assert claim_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I did not verify it from a clean kernel.",
+        "It was not run in a fresh kernel.",
+        "You can verify it from a clean kernel with %agent verify.",
+        "Restart the kernel and run all to check.",
+        "To check that it runs in a clean kernel, use `verify_notebook`.",
+        "The mean is 4.2 and the model runs fast.",
+        "`verified from a clean kernel` is what I may not say.",
+        "I verified the join: 344 rows before and after.",
+        "A fixed random_state would make this reproducible.",
+        "",
+    ],
+)
+def test_what_claims_nothing_is_left_alone(text: str) -> None:
+    assert not claim_in(text)
