@@ -84,8 +84,7 @@ class TerminalView:
             case ev.AnswerChecked():
                 self._line(f"! {_said(event.note)}", "dim")
             case ev.Verified():
-                for line in verified.plain(event).split("\n"):
-                    self._line(line)
+                self._line(verified.plain(event))
             case ev.ModeChanged():
                 self._line(f"! the mode is now {plain_output(event.mode)}", "dim")
             case ev.FoundStale():
