@@ -18,7 +18,7 @@ from nbagent.core.errors import ConfigError, ToolError
 from nbagent.core.hooks import Hooks
 from nbagent.core.messages import Json, clean, plain_text
 from nbagent.core.policy import Mode, Policy
-from nbagent.core.ports import Model
+from nbagent.core.ports import Model, Notebook
 from nbagent.core.rules import Rule
 from nbagent.core.run import Agent
 from nbagent.core.session import Session
@@ -80,6 +80,10 @@ class Errand:
             return text.rpartition("\n[")[0].strip() or text  # without the line on what it took
 
         return ScriptedModel([sent, answer], name=self.agent)
+
+    def tools(self, notebook: Notebook | None) -> list[Tool]:  # noqa: ARG002  (an errand of its own may have some)
+        """Return the tools that only this errand has."""
+        return []
 
     def heard(self, words: str, text: str) -> str:
         """Return what the conversation is told of it with the next prompt."""

@@ -205,7 +205,13 @@ async def assemble(
     by_person = errand.skill if isinstance(errand, ForkedSkill) else ""
     files = RunFiles(extension, place, subagents.fork, reads=kept.reads, by_person=by_person)
     with_others = company.tools() if company is not None else ()
-    more = [*foreign, *subagents.tools, *files.tools, *with_others]
+    more = [
+        *foreign,
+        *subagents.tools,
+        *files.tools,
+        *with_others,
+        *(errand.tools(watched) if errand is not None else ()),
+    ]
     make = narrowed(tools_of(extension, watched, timeout, more), ground.ways.tools)
     if errand is None:
         offer = await _web(extension, replace(settings, mode=web), place, ground)

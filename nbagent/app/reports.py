@@ -155,6 +155,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent plan WORDS          look and plan first; you see the plan and agree, change it or say what to think over\n"
         "%agent agents              what runs now, and the kinds of subagents; watch ID | stop ID | stop all | front ID (wait for it)\n"
         '%agent team "GOAL"          a lead and teammates reach it side by side; alone: how it stands; accept, discard, log\n'
+        "%agent tidy                proposes merges, splits, moved imports, dead cells, in one card; --names: better names, too\n"
         "%agent verify              runs a copy in a clean kernel and says what differs: [--timeout S] [--seed]\n"
         "%agent todos               the to-do list of the conversation\n"
         "%agent model [NAME]        what is used, by whom; opus, sonnet, haiku, an id of your server, or ENDPOINT/ID\n"
@@ -208,6 +209,7 @@ COMMANDS: dict[str, Command | str] = {
     "agents": "nbagent.app.underway_commands:agents",
     "team": "nbagent.app.teamcommands:team",
     "verify": "nbagent.app.verify:verify",
+    "tidy": "nbagent.app.tidy:tidy",
     "todos": _todos,
     "hide": "nbagent.app.privacy:hide",
     "schema-only": "nbagent.app.privacy:schema_only",

@@ -106,7 +106,7 @@ class Verdict:
 
 
 def _cell_of(data: Json) -> Judged:
-    state = next((known for known in _WORDS if known == data["state"]), "unknown")
+    state: State = next((known for known in _WORDS if known == data["state"]), "unknown")
     said = tuple(map(str, data.get("said", ())))
     return Judged(str(data["id"]), str(data["label"]), str(data["line"]), state, said, float(data.get("seconds", 0.0)))
 
