@@ -121,6 +121,7 @@ class Matcher:
 
     def __init__(self, extension: Extension) -> None:
         self._extension = extension
+        self.__qualname__ = self.matcher_identifier  # IPython asks for it, whether it needs it or not
 
     def __call__(self, context: Any) -> dict[str, Any]:
         """Return the mentions that may stand at the cursor; where one is written, nothing but mentions is offered."""

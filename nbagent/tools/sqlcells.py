@@ -52,6 +52,7 @@ _ENDS_LIST = _NOT_TABLE - {"as", "lateral", "recursive"} | {
     "semi",
     "anti",
 }
+_FROM_IN_CALLS = frozenset({"extract", "trim", "substring", "overlay"})
 _JINJA_WORDS = frozenset({
     *("for", "in", "if", "else", "elif", "endif", "endfor", "set", "not", "and", "or", "is", "loop", "true", "false", "none"),
     *("join", "upper", "lower", "sqlsafe", "default", "macro", "endmacro", "index", "first", "last", "length", "block"),
@@ -196,11 +197,11 @@ def _is_column(words: list[str], at: int) -> bool:
     """Whether FROM stands in a call, as in extract(year FROM day); `a.table` is a column, too."""
     if words[at - 1 : at] == ["."]:
         return True
-    return words[at] == "from" and words[max(0, at - 3) : at - 1] in (
-        ["extract", "("],
-        ["trim", "("],
-        ["substring", "("],
-    )
+    if words[at] != "from":
+        return False
+    before = words[max(0, at - 5) : at]
+    opened = max((place for place, word in enumerate(before) if word == "("), default=0)
+    return opened > 0 and before[opened - 1] in _FROM_IN_CALLS and "select" not in before[opened:]
 
 
 def _tokens(sql: str) -> Iterator[tuple[str, bool]]:

@@ -86,7 +86,14 @@ def asked(con: Any, sql: str) -> Asked:
             raise ToolError("this EXPLAIN can't be read: write EXPLAIN SELECT …")
         inner = asked(con, found["rest"])
         return Asked(
-            inner.sql, found["head"], inner.tables, inner.paths, inner.own, inner.calls, inner.columns, inner.exact
+            inner.sql,
+            f"{found['head']} ",
+            inner.tables,
+            inner.paths,
+            inner.own,
+            inner.calls,
+            inner.columns,
+            inner.exact,
         )
     if kind not in {"SELECT", "MULTI"}:
         raise ToolError(_refused(kind))
