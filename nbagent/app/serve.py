@@ -36,7 +36,9 @@ INSTRUCTIONS = (
     "code may be put to a person first; a call that was denied did not run. A long result is cut and names a ref under "
     "which read_result shows the rest."
 )
-READS = frozenset({"list_variables", "inspect_variable", "profile_table", "read_notebook", "read_cell", "read_result"})
+READS = frozenset(
+    {"list_variables", "inspect_variable", "profile_table", "query", "read_notebook", "read_cell", "read_result"}
+)
 """Tools that only look, whatever they are given."""
 _ANSWER_WITHIN = 900.0  # seconds for the other agent to come back with what its person said
 _TOO_LATE = "This call was not waiting for an answer, or waited too long. Nothing ran. Call the tool again."

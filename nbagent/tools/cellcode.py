@@ -20,6 +20,7 @@ _SHELL_CELLS = frozenset(
 _TEXT_CELLS = frozenset(
     {"writefile", "file", "html", "HTML", "markdown", "latex", "svg", "SVG", "javascript", "js", "mermaid", "css"}
 )
+_SQL_CELLS = frozenset({"sql", "bigquery", "sparksql"})
 _AUTOMAGIC = frozenset(
     {
         *("pip", "conda", "mamba", "micromamba", "uv", "sx", "system", "sc", "run", "load", "edit", "alias", "rerun"),
@@ -103,6 +104,8 @@ def _cell_magics(code: str, parts: Parts) -> str:
         if name in _TEXT_CELLS:
             return ""
         _note(parts, name, rest)
+        if name in _SQL_CELLS:
+            return ""
         body = below
     return body
 

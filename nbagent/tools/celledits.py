@@ -15,6 +15,7 @@ from nbagent.tools import marks
 from nbagent.tools.bound import AGENT_CELL, Bound
 from nbagent.tools.cells import clean_source, find_cell, noted, starts_agent
 from nbagent.tools.ledger import label_of
+from nbagent.tools.sqlcells import head_of, with_head
 
 _PROPOSED = (
     "This notebook can't be changed from here, so {what} was only proposed to the person{not_run}. Unless they take it, the "
@@ -60,7 +61,8 @@ def _add_cell(bound: Bound) -> Tool:
     def preview(given: Json) -> Preview:
         source, code = source_of(given), given["cell_type"] == "code"
         hints = bound.effects(source) if code else ()
-        return Preview("code", source, language="python" if code else "markdown", effects=hints)
+        language = "sql" if code and head_of(source) else "python" if code else "markdown"
+        return Preview("code", source, language=language, effects=hints)
 
     @tool(
         kind=lambda given: bound.kind_of(source_of(given)) if runs(given) else Kind.EDIT_CELL,
@@ -110,7 +112,8 @@ def _edit_cell(bound: Bound) -> Tool:
     notebook, seen = bound.notebook, bound.seen
 
     def source_of(given: Json) -> str:
-        return clean_source(given["source"], bound.shown(given).type)[0]
+        shown = bound.shown(given)
+        return with_head(shown.source, clean_source(given["source"], shown.type)[0])
 
     def runs(given: Json) -> bool:
         return given["run"] and bound.shown(given).type == "code" and not notebook.proposes_only
@@ -152,6 +155,7 @@ def _edit_cell(bound: Bound) -> Tool:
         """
         found = await bound.checked(cell, "edit", runs=run)
         source, note = clean_source(source, found.type)
+        source = with_head(found.source, source)
         label = seen.label(found.id)
         if found.source == source:
             raise NotebookError(

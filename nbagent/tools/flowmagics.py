@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from nbagent.tools.sqlcells import read_sql
+
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _INTO = re.compile(r"\s*([^\W\d]\w*)\s*<<")
 _SAVE = re.compile(r"--(?:save|out|err|proc)[ =]([^\W\d]\w*)")
@@ -49,7 +51,11 @@ def magic_names(name: str, rest: str, body: str = "") -> MagicNames:
 
 
 def _sql(name: str, rest: str, body: str) -> MagicNames:
-    """A query's result goes to the name before `<<` (of BigQuery the first word); tables may be data frames."""
+    """A query's result goes to the name before `<<` (of BigQuery the first word); tables may be data frames or saved queries."""
+    if name == "sql":
+        cell = read_sql(rest, body)
+        makes = frozenset({cell.makes, cell.saves} - {""})
+        return MagicNames(makes, frozenset({*cell.uses, *cell.uses_saved, *_inserted(cell.sql)}) - makes)
     text = f"{rest}\n{body}"
     defines = {found[1] for found in [_INTO.match(rest), _INTO.match(body)] if found}
     if name == "bigquery" and (first := _IDENTIFIER.match(rest)):

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from nbagent.core.ports import Cell
 from nbagent.tools import cellcode
 from nbagent.tools.cells import starts_agent
+from nbagent.tools.sqlcells import sql_cell, sql_parts
 
 _FROM_IPYTHON = frozenset({"get_ipython", "display", "In", "Out", "exit", "quit"})
 _SETS_NO_NAMES = frozenset(
@@ -39,7 +40,7 @@ _SETS_NO_NAMES = frozenset(
             "html",
             "latex",
         ),
-        *("writefile", "markdown", "javascript", "js", "svg", "HTML"),
+        *("sql", "sqlplot", "sqlcmd", "writefile", "markdown", "javascript", "js", "svg", "HTML"),
     }
 )
 _ASSIGNED = re.compile(r"^\s*([A-Za-z_][\w, \t]*?)\s*=\s*[!%]", re.MULTILINE)
@@ -94,6 +95,8 @@ def _missing(names: Iterable[str], there: set[str]) -> tuple[str, ...]:
 def _names(source: str) -> _Names:
     if starts_agent(source):
         return _Names(frozenset(_OUT.findall(source.partition("\n")[0])))
+    if (sql := sql_cell(source)) is not None:  # its tables may be a database's: what is not made above is no news
+        return _Names(frozenset({sql.makes} - {""}))
     parts = cellcode.split(source)
     if any(name not in _SETS_NO_NAMES for name, _ in parts.magics):
         return _Names(known=False)
@@ -105,6 +108,7 @@ def _names(source: str) -> _Names:
     if code is None:
         return _Names(known=False)
     made = {name.strip() for names in _ASSIGNED.findall(source) for name in names.split(",")}
+    made |= {part.makes for part in sql_parts(source)} - {""}
     needs: dict[str, None] = {}
     later: dict[str, None] = {}
     for name, stored in _uses(code):

@@ -104,6 +104,16 @@ def head_of(source: str) -> str:
     return f"%%sql {found['line']}".rstrip() if found else ""
 
 
+def with_head(old: str, new: str) -> str:
+    """Return the `new` text for a cell that was `old`: bare SQL for a `%%sql` cell gets that cell's line back.
+
+    Without it the cell would be Python that can't be read, and its connection, name and variable would be lost.
+    """
+    head = head_of(old)
+    bare = bool(head) and not new.lstrip().startswith("%") and _STARTS.match(new.strip()) is not None
+    return f"{head}\n{new}" if bare and cellcode.parse(new) is None else new
+
+
 def read_sql(line: str, body: str, target: str = "") -> SqlCell:
     """Return what `%%sql line` with a `body` below it does, or `target = %sql line` without one."""
     head, sql = _split(line)
@@ -132,7 +142,11 @@ def read_sql(line: str, body: str, target: str = "") -> SqlCell:
 def _split(line: str) -> tuple[str, str]:
     """Split the line of a magic into what is for jupysql and the SQL that may follow there."""
     if (into := _INTO.search(line)) is not None:
-        return line[: into.end()].strip(), line[into.end() :].strip()
+        head, rest = line[: into.end()].strip(), line[into.end() :].strip()
+        if not rest.startswith("-") or rest.startswith("-- "):
+            return head, rest
+        more, sql = _split(rest)  # options behind the name
+        return f"{head} {more}", sql
     blank = re.sub(r"'[^']*'|\"[^\"]*\"", lambda quoted: "_" * len(quoted[0]), line)
     start = _STARTS.search(blank)
     return (line, "") if start is None else (line[: start.start()].strip(), line[start.end() :].strip())

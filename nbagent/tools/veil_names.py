@@ -11,7 +11,9 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from nbagent.tools import cellcode
+from nbagent.tools.sqlcells import sql_parts
 
+_MAGICS = frozenset({"run_cell_magic", "run_line_magic"})
 _MOST = 3_000  # cells
 
 
@@ -62,6 +64,9 @@ def _uses(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
     loads: set[str] = set()
     stores: set[str] = set()
     fills: set[str] = set()
+    for part in sql_parts(ast.unparse(statement)) if _has_magic(statement) else ():
+        loads |= {*part.uses, *part.uses_saved}
+        stores |= {part.makes, part.saves} - {""}
     for node in ast.walk(statement):
         match node:
             case ast.Name(ctx=ast.Load()):
@@ -78,7 +83,11 @@ def _uses(statement: ast.stmt) -> tuple[set[str], set[str], set[str]]:
                 fills |= {_root(function)}
             case _:
                 pass
-    return loads, stores, fills - {""}
+    return loads, stores, fills - {"", "get_ipython"}
+
+
+def _has_magic(statement: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr in _MAGICS for node in ast.walk(statement))
 
 
 def _root(node: ast.expr) -> str:

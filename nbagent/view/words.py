@@ -26,7 +26,7 @@ LEFT_OUT = "Not wanted; what was approved beside it in the same card was. Go on 
 
 DEFAULTS: Mapping[str, object] = {
     "list_variables.limit": 200, "read_notebook.start": 1, "read_notebook.limit": 100, "read_file.start_line": 1,
-    "profile_table.full": False, "read_data_head.rows": 10,
+    "profile_table.full": False, "read_data_head.rows": 10, "query.limit": 50, "query.connection": "",
     "edit_file.replace_all": False, "run_all.kept": False, "glob.folder": ".", "grep.folder": ".",
     "remember.replaces": "", "remember.about": "", "remember.kind": "project",
     "task.model": "", "task.thoroughness": "medium", "task.agent": "general-purpose",
@@ -35,7 +35,7 @@ DEFAULTS: Mapping[str, object] = {
 }  # fmt: skip
 """Arguments that say nothing where they are what they are without being given; tests compare them with the tools."""
 
-LOOKS = frozenset({"list_variables", "inspect_variable", "profile_table", "read_data_head", "read_notebook", "read_cell", "read_file", "glob", "grep", "ask_user",
+LOOKS = frozenset({"list_variables", "inspect_variable", "profile_table", "query", "read_data_head", "read_notebook", "read_cell", "read_file", "glob", "grep", "ask_user",
                    "read_result", "todo_write", "web_search", "web_fetch"})  # fmt: skip
 """Tools that only look: what they did is nothing that could be taken back."""
 

@@ -15,6 +15,7 @@ TOOLS = [
     "list_variables",
     "inspect_variable",
     "profile_table",
+    "query",
     "run_python",
     "read_notebook",
     "read_cell",

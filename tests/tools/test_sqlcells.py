@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbagent.tools.sqlcells import head_of, sql_cell, sql_parts, tables_of
+from nbagent.core.ports import Cell
+from nbagent.tools.flowmagics import MagicNames, magic_names
+from nbagent.tools.hidden import unmade
+from nbagent.tools.sqlcells import head_of, sql_cell, sql_parts, tables_of, with_head
+from nbagent.tools.veil_names import made_of
 
 
 @pytest.mark.parametrize(
@@ -66,3 +70,39 @@ def test_no_text_breaks_the_reader(text):
     sql_parts(text)
     tables_of(text)
     sql_cell(f"%%sql {text}")
+
+
+def test_what_is_made_of_hidden_frames_by_sql_is_hidden_with_them():
+    cells = ["get_ipython().run_cell_magic('sql', 'few <<', 'SELECT * FROM patients LIMIT 3')",
+             "get_ipython().run_cell_magic('sql', '--save q --no-execute', 'SELECT * FROM patients')",
+             "get_ipython().run_cell_magic('sql', 'more << --with q', 'SELECT * FROM q')",
+             "get_ipython().run_cell_magic('sql', 'other <<', 'SELECT * FROM sales')"]  # fmt: skip
+    made = made_of(cells, lambda name: name == "patients", lambda _: False)
+    assert {"few", "q", "more"} <= set(made)
+    assert "other" not in made
+
+
+def test_a_cell_below_knows_what_a_sql_cell_makes_and_what_an_earlier_one_has_saved():
+    cells = [
+        Cell("a", "code", "import pandas as pd\ndf = pd.DataFrame()", 0),
+        Cell("b", "code", "%%sql --save big\nSELECT * FROM df", 1),
+        Cell("c", "code", "%%sql few << --with big\nSELECT * FROM big", 2),
+        Cell("d", "code", "few.head(), nothing", 3),
+    ]
+    assert unmade(cells, {"c", "d"}) == {"d": ("nothing",)}
+    assert magic_names("sql", "few << --with big", "SELECT * FROM big JOIN df USING (k)") == MagicNames(
+        frozenset({"few"}), frozenset({"big", "df"})
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        ("%%sql few <<\nFROM df", "SELECT * FROM df", "%%sql few <<\nSELECT * FROM df"),
+        ("%%sql few <<\nFROM df", "%%sql other <<\nFROM df", "%%sql other <<\nFROM df"),
+        ("%%sql few <<\nFROM df", "few = df.head()", "few = df.head()"),
+        ("x = 1", "SELECT 1", "SELECT 1"),
+    ],
+)
+def test_bare_sql_for_a_sql_cell_keeps_that_cells_line(old, new, kept):
+    assert with_head(old, new) == kept
