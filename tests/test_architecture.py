@@ -109,6 +109,8 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "nbformat": {"headless/": EAGER, "outside": LAZY, "tools/keeping.py": LAZY},
     "pandas": {"app/maptable.py": LAZY},
     "papermill": {"headless/": LAZY},
+    "openpyxl": {"tools/data/heads_excel.py": LAZY},
+    "pyarrow": {"tools/data/heads_arrow.py": LAZY, "tools/data/opening.py": LAZY},
     "pathspec": {"tools/pathrules.py": LAZY},
     "platformdirs": {"extend/": EAGER, "outside": EAGER},
     "psutil": {"jupyter/commands.py": LAZY, "tools/server_kernels.py": LAZY},
@@ -122,6 +124,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "tree_sitter_bash": {"tools/commandline.py": LAZY},
     "typer": {"outside": EAGER},
     "yaml": {"extend/frontmatter.py": LAZY},
+    "zstandard": {"tools/data/opening.py": LAZY},
     "zmq": {"headless/page.py": EAGER},
 }  # fmt: skip
 

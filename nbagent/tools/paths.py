@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from nbagent.core.errors import ToolError
 from nbagent.core.files import content_hash
@@ -121,6 +122,13 @@ def read_file(path: Path, limit: int) -> bytes:
         return _read(path.name if folder is not None else str(path), folder, limit)
 
 
+@contextlib.contextmanager
+def opened(path: Path) -> Generator[BinaryIO]:
+    """Hold the regular file at a resolved `path` open to be read in parts, following no link; `ToolError` for any other kind."""
+    with _folder(path, make=False) as folder, _open(path.name if folder is not None else str(path), folder) as file:
+        yield file
+
+
 def replace_file(path: Path, data: bytes, *, was: str | None = None, mode: int = 0o666) -> None:
     """Replace (or create, with its folders) the file at a resolved `path`; it holds the old bytes or the new, never less.
 
@@ -192,14 +200,20 @@ def _status(name: str, folder: int | None) -> os.stat_result | None:
 
 
 def _read(name: str, folder: int | None, limit: int) -> bytes:
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise ToolError(f"{Path(name).name} is not a regular file")
-        if found.st_size > limit:
-            raise ToolError(f"{Path(name).name} has {found.st_size} bytes, more than the limit of {limit}")
+    with _open(name, folder) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            raise ToolError(f"{Path(name).name} has {size} bytes, more than the limit of {limit}")
         return file.read()
+
+
+def _open(name: str, folder: int | None) -> BinaryIO:
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(name, flags, dir_fd=folder), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise ToolError(f"{Path(name).name} is not a regular file")
+    return file
 
 
 @contextlib.contextmanager
