@@ -36,6 +36,6 @@ def check(work: Work, facts: Facts) -> None:
 
 SABOTAGES = {
     "takes the total for a region": (r"\.drop\(index=\[.+?\]\)", "", "should not be there"),
-    "puts numbers under the wrong year": (r"\.ffill\(\)", ".bfill()", "should not be there|should be"),
+    "puts numbers under the wrong year": (r"\.ffill\(\)", ".ffill().iloc[::-1]", "should be"),
     "takes empty cells for zero": (r"(tidy\[\"amount\"\] = .+)", r"\1.fillna(0)", "should be None"),
 }
