@@ -84,4 +84,7 @@ def solve() -> Steps:
     yield from use("read_notebook")
     ran = yield from use("run_all", "I run it from top to bottom.")
     assert "error" not in ran.lower(), ran
-    return "It runs from top to bottom now; what I changed is said above each change."
+    yield from use("read_notebook")
+    verified = yield from use("verify_notebook", "And in a clean kernel.")
+    assert "not reproducible" not in verified.lower(), verified
+    return "It runs from top to bottom now, verified from a clean kernel; what I changed is said above each change."
