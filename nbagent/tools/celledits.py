@@ -13,6 +13,7 @@ from nbagent.core.ports import Anchor, Cell, Preview
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
 from nbagent.tools import marks
 from nbagent.tools.bound import AGENT_CELL, Bound
+from nbagent.tools.cellhints import hint_on
 from nbagent.tools.cells import clean_source, find_cell, noted, starts_agent
 from nbagent.tools.ledger import label_of
 from nbagent.tools.sqlcells import head_of, with_head
@@ -100,6 +101,8 @@ def _add_cell(bound: Bound) -> Tool:
         if cell.source != source:
             raise NotebookError(f"cell {cell.id} was added {where}, but holds another text: read it; it has not run")
         did = f"Cell {cell.id} added {where}"
+        if cell_type == "code":
+            note = " ".join(filter(None, (note, hint_on(source, seen.listing or (), cell.id))))
         if run and cell_type == "code":
             return noted(await bound.execute(cell, source, did, "added"), note)
         has_not = "" if cell_type == "markdown" else " It has not run."
