@@ -10,7 +10,7 @@ import ast
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from nbagent.core.ports import Cell
@@ -48,19 +48,21 @@ _ONLY_NAMES = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.AsyncFunctionDef,
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A cell gets another source; `old` is what it must still have."""
+    """A cell gets another source; `old` is what it must still have, `label` how people know it."""
 
     cell: str
     old: str
     new: str
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A cell goes; `old` is the source that it must still have."""
+    """A cell goes; `old` is the source that it must still have, `label` how people know it."""
 
     cell: str
     old: str
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +88,23 @@ class Change:
     @property
     def old(self) -> str:
         """What is there before, as one text for a diff."""
-        return _joined([op.old for op in self.ops if not isinstance(op, Insert)])
+        return self._text([(op.label, op.old) for op in self.ops if not isinstance(op, Insert)])
 
     @property
     def new(self) -> str:
         """What is there afterwards, as one text for a diff."""
-        return _joined(
-            [op.source if isinstance(op, Insert) else op.new for op in self.ops if not isinstance(op, Delete)]
-        )
+        left = [op for op in self.ops if not isinstance(op, Delete)]
+        return self._text([("a new cell", op.source) if isinstance(op, Insert) else (op.label, op.new) for op in left])
+
+    def _text(self, parts: Sequence[tuple[str, str]]) -> str:
+        if len(self.ops) == 1:
+            return "".join(source for _, source in parts)
+        return "\n\n".join(f"# ── {label or 'a cell'} ──\n{source}" for label, source in parts)
 
     @property
     def cells(self) -> set[str]:
         """The ids of the cells that it changes or deletes."""
         return {op.cell for op in self.ops if not isinstance(op, Insert)}
-
-
-def _joined(sources: Sequence[str]) -> str:
-    return "\n\n# ── another cell ──\n".join(sources)
 
 
 def changes(cells: Sequence[Cell], *, names: Mapping[str, str] | None = None, own: str | None = None) -> list[Change]:
@@ -119,8 +121,14 @@ def changes(cells: Sequence[Cell], *, names: Mapping[str, str] | None = None, ow
                 taken |= change.cells
                 found.append(change)
     found += list(look.headings(taken))[: MOST - len(found)]
+    labels = {cell.id: label_of(cell) for cell in cells}
+    found = [replace(change, ops=tuple(_labelled(op, labels) for op in change.ops)) for change in found]
     place = {cell.id: cell.index for cell in cells}
     return sorted(found, key=lambda change: min(place.get(_first(op), 0) for op in change.ops))
+
+
+def _labelled(op: Op, labels: Mapping[str, str]) -> Op:
+    return op if isinstance(op, Insert) else replace(op, label=labels.get(op.cell, ""))
 
 
 def _first(op: Op) -> str:

@@ -99,7 +99,7 @@ def test_each_change_is_asked_about_with_its_diff_and_a_target_of_its_own():
     change = Change("merge", "merge In[1], In[2]: one step", (Delete("a", "x = 1"), Edit("b", "x", "x = 1\nx")))
     tool = tidy_tool(MemoryNotebook(), [change, change])
     preview = tool.preview({"change": 1})
-    assert (preview.kind, preview.body) == ("diff", "x = 1\nx") and "another cell" in preview.old
+    assert (preview.kind, preview.body) == ("diff", "# ── a cell ──\nx = 1\nx") and "x = 1" in preview.old
     assert tool.title({"change": 1}) == change.title
     assert tool.target is not None and tool.target({"change": 1}) != tool.target({"change": 2})
 

@@ -106,7 +106,8 @@ def test_an_import_stays_where_its_name_means_something_else_above() -> None:
 def test_tiny_cells_that_only_prepare_the_next_become_one_with_it_under_its_id() -> None:
     [change] = of("merge", changes(cells("low = 3", "part = df[df.a > low]", ("part.head()", "…"))))
     assert change.title == "merge In[1], In[2], In[3]: one step"
-    assert change.ops[-1] == Edit("c2", "part.head()", "low = 3\npart = df[df.a > low]\npart.head()")
+    assert change.ops[-1] == Edit("c2", "part.head()", "low = 3\npart = df[df.a > low]\npart.head()", "In[3]")
+    assert change.old.startswith("# ── In[1] ──\nlow = 3\n\n# ── In[2] ──\n")
     assert [op.cell for op in change.ops[:-1] if isinstance(op, Delete)] == ["c0", "c1"]
 
 
