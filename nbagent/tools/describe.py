@@ -1,8 +1,9 @@
 """Describes a Python object in constant time, whatever its size, without running any of its code.
 
-Objects of known libraries are told by the names of their types, so nothing is imported for it. An object that is not
-known is only looked at from outside: no len, bool, repr, ==, hasattr or getattr, since each of them may send a query,
-compute a lazy frame or fail. This module knows nothing of kernels. Read `brief` first; `details.py` says more of one object.
+Values of Python are told here; objects of libraries by their describers (`data/describers.py`), found by the names of
+their types, so that nothing is imported for it. An object that is not known is only looked at from outside: no len,
+bool, repr, ==, hasattr or getattr, since each of them may send a query, compute a lazy frame or fail. This module knows
+nothing of kernels. Read `brief` first; `details.py` says more of one object.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ import inspect
 import itertools
 import types
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import Any
 
-from nbagent.tools.data.describers import Describer, attempt, find_describer, lines_of
+from nbagent.tools.data.describers import Describer, attempt, find_describer, find_ours, lines_of
 from nbagent.tools.data.kinds import class_name, is_lazy, names_of
-from nbagent.tools.secrets import AHEAD, hidden, mask, said
+from nbagent.tools.data.outlines import outline
+from nbagent.tools.secrets import AHEAD, HIDDEN, hidden, mask, said, secret_name
 
 _TEXT = 60  # characters of a text that is named in passing
 _ITEMS = 3
 _LINE = 300  # characters of one line about one value
+_NESTED = 3
+_INSIDE: ContextVar[int] = ContextVar("nbagent_inside", default=0)  # how many describers are at work, one in another
 _DEPTH = 3
 
 # types whose repr is short and runs nothing of the person's
@@ -30,10 +35,10 @@ _PLAIN = frozenset(
         *(f"pathlib._local.{n}" for n in ("PosixPath", "WindowsPath")),
         "decimal.Decimal", "fractions.Fraction", "uuid.UUID", "zoneinfo.ZoneInfo", "re.Pattern",
         "builtins.range", "builtins.slice", "builtins.ellipsis", "builtins.NotImplementedType",
-        "pandas.Timestamp", "pandas.Timedelta", "pandas.Interval", "pandas.Period", "builtins.float", "builtins.complex", "builtins.bool", "builtins.NoneType",
+        "pandas.Timestamp", "pandas.Timedelta", "pandas.Interval", "pandas.Period", "pandas.api.typing.NAType", "pandas.api.typing.NaTType", "builtins.float", "builtins.complex", "builtins.bool", "builtins.NoneType",
     }
 )  # fmt: skip
-_PLAIN_MODULES = ("pandas._libs.tslibs.", "pandas._libs.missing", "pandas.api.typing", "pandas._libs.interval")
+_PLAIN_MODULES = ("pandas._libs.tslibs.", "pandas._libs.missing", "pandas._libs.interval")
 
 
 def brief(value: object, depth: int = _DEPTH) -> str:
@@ -62,7 +67,14 @@ def has_plain_repr(cls: type) -> bool:
 
 
 def _brief_of(name: object, value: Any, depth: int) -> str:
-    return hidden(name, value) or _brief(value, depth)
+    return hidden(name, value) or hidden_data(name, value) or _brief(value, depth)
+
+
+def hidden_data(name: object, value: object) -> str | None:
+    """Return what is shown of a library's object under a secret's name: what it is and how large; None for others."""
+    if type(name) is not str or not secret_name(name) or find_describer(type(value)) is None:
+        return None
+    return f"{outline(value)}: {HIDDEN}"
 
 
 def _brief(value: Any, depth: int) -> str:
@@ -92,12 +104,21 @@ def brief_plain(value: Any, depth: int = _DEPTH) -> str:
 
 
 def _brief_described(describer: Describer, value: Any, depth: int) -> str:
-    given = attempt(lambda: next(lines_of(describer, value), ""))
+    inside = _INSIDE.get()
+    if inside >= _NESTED:  # a describer tells of what is inside by calling this again: it may be the same object
+        return class_name(type(value))
+    token = _INSIDE.set(inside + 1)
+    try:
+        given = attempt(lambda: next(lines_of(describer, value), ""))
+    finally:
+        _INSIDE.reset(token)
     if isinstance(given, str) and given:
         return short(given, _LINE)
     if not describer.foreign:
         return f"<repr failed: {type(given).__name__}>"
-    return f"{brief_plain(value, depth)} ({failed(describer, given)})"
+    own = find_ours(type(value))
+    plain = brief_plain(value, depth) if own is None else _brief_described(own, value, depth)
+    return f"{plain} ({failed(describer, given)})"
 
 
 def failed(describer: Describer, given: object) -> str:
@@ -189,52 +210,6 @@ def _brief_file(value: Any, _: int) -> str:
     return f"open file {value.name!r}" if not value.closed else f"closed file {value.name!r}"
 
 
-def _brief_generator(value: Any, _: int) -> str:
-    return f"{class_name(type(value))}, not consumed"
-
-
-def _brief_table(value: Any, _: int) -> str:
-    rows, columns = value.shape
-    names = ", ".join(label_of(c) for c in itertools.islice(value.columns, 6))
-    return f"{table_kind(value)} {rows:,} rows x {columns:,} columns: {names}{', …' if columns > 6 else ''}"
-
-
-def _brief_series(value: Any, _: int) -> str:
-    return f"{table_kind(value)} {label_of(value.name)} of {len(value):,}, {value.dtype}"
-
-
-def _brief_array(value: Any, _: int) -> str:
-    if value.ndim == 0 or (value.size <= 6 and value.dtype.kind in "biufc"):
-        return f"array {tuple(value.shape)} {value.dtype}: {short(repr(value.tolist()), 80)}"
-    return f"array {tuple(value.shape)} {value.dtype}, {_bytes(value.nbytes)}"
-
-
-def _brief_tensor(value: Any, _: int) -> str:
-    return f"tensor {tuple(value.shape)} {value.dtype} on {value.device}"
-
-
-def _brief_figure(value: Any, _: int) -> str:
-    return f"matplotlib figure with {len(value.axes)} axes"
-
-
-def _brief_lazy(value: Any, _: int) -> str:
-    return f"{class_name(type(value))}, lazy: not computed"
-
-
-def table_kind(value: Any) -> str:
-    """Return library and class of a table: `pandas DataFrame`."""
-    return f"{type(value).__module__.partition('.')[0]} {type(value).__name__}"
-
-
-def _bytes(count: int) -> str:
-    size = float(count)
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
-        size /= 1000
-    return ""
-
-
 def label_of(value: Any) -> str:
     """Return a column's label exactly, as it must be written in code; a tuple label as a tuple."""
     if type(value) is tuple:
@@ -280,9 +255,6 @@ def _annotation(value: Any) -> Any:
     return _Shown(short(repr(value), 80) if known else brief(value, 1))
 
 
-FRAMES = {"pandas.core.frame.DataFrame", "pandas.DataFrame"}
-SERIES = {"pandas.core.series.Series", "pandas.Series"}
-
 _BRIEF: dict[str, Callable[[Any, int], str]] = {
     "builtins.list": _brief_list,
     "builtins.tuple": _brief_tuple,
@@ -295,20 +267,8 @@ _BRIEF: dict[str, Callable[[Any, int], str]] = {
     "builtins.function": _brief_function,
     "builtins.type": _brief_class,
     "builtins.module": _brief_module,
-    "builtins.generator": _brief_generator,
-    "builtins.async_generator": _brief_generator,
-    "builtins.coroutine": _brief_generator,
     "_io.TextIOWrapper": _brief_file,
     "_io.BufferedReader": _brief_file,
     "_io.BufferedWriter": _brief_file,
-    "numpy.ndarray": _brief_array,
-    "numpy.generic": lambda value, _: short(str(value)),
-    "polars.dataframe.frame.DataFrame": _brief_table,
-    "polars.series.series.Series": _brief_series,
-    "polars.lazyframe.frame.LazyFrame": _brief_lazy,
-    "torch.Tensor": _brief_tensor,
     "nbagent.tools.veil.Told": lambda value, _: value.line,
-    "matplotlib.figure.Figure": _brief_figure,
-    **dict.fromkeys(FRAMES, _brief_table),
-    **dict.fromkeys(SERIES, _brief_series),
 }

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from nbagent.tools.data.kinds import class_name
+from nbagent.tools.data.kinds import class_name, find_own
 
 _COLUMNS = 1_000
 _ROWS = 2_000
@@ -43,7 +43,7 @@ class Taker(Protocol):
 
 def feed(made: Taker, value: Any) -> bool:
     """Take the value if it is a table or an array of a known library; return whether it is."""
-    found = _known(value, _FEED)
+    found = find_own(value, _FEED)
     if found is None:
         return False
     found(made, value)
@@ -52,24 +52,8 @@ def feed(made: Taker, value: Any) -> bool:
 
 def sizes(value: Any) -> dict[str, int] | None:
     """Return rows and columns, or the length of each axis, of a table or an array; None for any other value."""
-    found = _known(value, _SIZES)
+    found = find_own(value, _SIZES)
     return None if found is None else found(value)
-
-
-def _known(value: Any, table: dict[str, Any]) -> Any:
-    """Return the table's entry for the class or a base of it, if the class itself is its library's."""
-    cls = type(value)
-    library = str(type.__getattribute__(cls, "__module__")).partition(".")[0]
-    if library not in _LIBRARIES:
-        return None
-    for base in type.__getattribute__(cls, "__mro__"):
-        module, name = str(type.__getattribute__(base, "__module__")), type.__getattribute__(base, "__qualname__")
-        if module.partition(".")[0] == library and (found := table.get(f"{library}:{name}")) is not None:
-            return found
-    return None
-
-
-_LIBRARIES = frozenset({"pandas", "geopandas", "polars", "numpy", "pyarrow", "scipy", "torch"})
 
 
 def _spread(size: int, count: int) -> int:

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from nbagent.core.errors import ToolError
 from nbagent.core.ports import Kernel
 from nbagent.core.tools import Call, Kind, Tool, tool
-from nbagent.tools.data.kinds import names_of, type_name
+from nbagent.tools.data.columndetails import column_details
+from nbagent.tools.data.columns import table_of
+from nbagent.tools.data.describers import Describer, attempt, find_describer, lines_of
+from nbagent.tools.data.kinds import type_name
 from nbagent.tools.data.tables import profile_tool
-from nbagent.tools.describe import FRAMES, brief, brief_of, label_of, safely
-from nbagent.tools.details import SAMPLE_FOR_COUNTS, details, of_rows
+from nbagent.tools.describe import brief_of, failed, label_of, safely
+from nbagent.tools.details import details
 from nbagent.tools.secrets import HIDDEN, secret_name
 from nbagent.tools.veil import Told
-
-_POLARS = "polars.dataframe.frame.DataFrame"
-_VALUES = 10
 
 
 def tools(kernel: Kernel) -> list[Tool]:
@@ -48,7 +48,7 @@ def tools(kernel: Kernel) -> list[Tool]:
 
         Args:
             name: the variable's name, not an expression.
-            column: of a pandas or polars table: one column's values and counts instead.
+            column: of a table: one column's values and counts instead.
         """
         namespace = kernel.namespace()
         if name not in namespace:
@@ -91,44 +91,32 @@ def _unknown(what: str, name: str, known: list[str]) -> str:
 
 def column_of(name: str, value: Any, column: str) -> str:
     """Return what is told of one column of a table; raises `ToolError` for a value that is none, and for a wrong label."""
-    kinds = set(names_of(type(value)))
-    if not kinds & {*FRAMES, _POLARS}:
-        raise ToolError(f"{name} is {type_name(value)}: `column` is for pandas and polars tables. Leave it out.")
-    labels = list(itertools.islice(value.columns, 100_000))
+    describer = find_describer(type(value))
+    if describer is not None and describer.column is not None:
+        return _foreign_column(describer, name, value, column)
+    table = table_of(value)
+    if table is None:
+        raise ToolError(f"{name} is {type_name(value)}: `column` is for tables. Leave it out.")
+    labels = table.labels()
     # labels need not be text: the model may write 2020 for the int, or a tuple as it was shown
     place = next((i for i, label in enumerate(labels) if column in (label_of(label), _as_text(label))), None)
     if place is None:
         raise ToolError(_unknown(f"column of {name}", column, [_as_text(label) for label in labels]))
+    label = label_of(labels[place])
+    rows = "" if table.rows is None else f", {table.rows:,} rows"
     if secret_name(name) or secret_name(_as_text(labels[place])):
-        return f"column {label_of(labels[place])}, {len(value):,} rows; values: {HIDDEN}"
-    data = value.iloc[:, place] if kinds & FRAMES else value[labels[place]]
-    return safely(lambda: _column_details(data, label_of(labels[place]), len(value)))
+        return f"column {label}{rows}; values: {HIDDEN}"
+    return safely(lambda: column_details(table, place, label))
+
+
+def _foreign_column(describer: Describer, name: str, value: Any, column: str) -> str:
+    if secret_name(name) or secret_name(column):
+        return f"column {column!r}; values: {HIDDEN}"
+    given = attempt(
+        lambda: "\n".join(lines_of(replace(describer, describe=lambda v: describer.column(v, column)), value))
+    )  # type: ignore[misc]  # it has one
+    return given if isinstance(given, str) and given else f"({failed(describer, given)})"
 
 
 def _as_text(label: Any) -> str:
     return label if type(label) is str else label_of(label)
-
-
-def _column_details(data: Any, label: str, rows: int) -> str:
-    """Describe a column by its first rows: a count over all of a large table would block the kernel."""
-    part = data.head(SAMPLE_FOR_COUNTS)
-    values = part.to_list()
-    polars = next(iter(names_of(type(data)))).startswith("polars.")
-    missing = int(part.null_count()) if polars else int(part.isna().sum())
-    counts: dict[str, int] = {}
-    for value in values:
-        text = brief(value, 1)
-        counts[text] = counts.get(text, 0) + 1
-    common = sorted(counts.items(), key=lambda item: -item[1])
-    lines = [
-        f"column {label}, {data.dtype}, {rows:,} rows; the rest is of {of_rows(len(values), rows)}:",
-        f"missing: {missing:,}; distinct: {len(counts):,}",
-    ]
-    numbers = [v for v in values if type(v) in (int, float) and v == v]  # noqa: PLR0124  (NaN is not itself)
-    if numbers:
-        mean = sum(numbers) / len(numbers)
-        lines.append(f"min {min(numbers):g}, mean {mean:g}, max {max(numbers):g}")
-    if len(counts) <= 50 or not numbers:
-        lines.append("most common: " + ", ".join(f"{text} ({count:,})" for text, count in common[:_VALUES]))
-    lines.append("first: " + ", ".join(brief(value, 1) for value in values[:_VALUES]))
-    return "\n".join(lines)

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nbagent.core.ports import WITHHELD, Output
-from nbagent.tools.data.kinds import names_of, type_name
-from nbagent.tools.describe import FRAMES, SERIES, brief, label_of
+from nbagent.tools.data.columns import Table, table_of
+from nbagent.tools.data.outlines import outline
+from nbagent.tools.describe import brief, label_of
 from nbagent.tools.details import details
 
 Level = Literal["", "schema", "hidden"]
@@ -29,15 +30,6 @@ _REACHES = frozenset(
     }
 )
 _OUT = re.compile(r"_i?\d+\Z")
-_SIZED = (
-    "builtins.list",
-    "builtins.tuple",
-    "builtins.dict",
-    "builtins.set",
-    "builtins.frozenset",
-    "builtins.str",
-    "builtins.bytes",
-)
 _SCANNED = 5_000
 _SHORTEST = 3
 
@@ -130,9 +122,9 @@ class Veil:
 
     def _labels(self, name: str, value: Any) -> list[str]:
         patterns = self.columns(name)
-        if not patterns or not _is_table(value):
+        if not patterns or (table := table_of(value)) is None:
             return []
-        return [str(label) for label in value.columns if any(fnmatch.fnmatchcase(str(label), p) for p in patterns)]
+        return [str(label) for label in table.labels() if any(fnmatch.fnmatchcase(str(label), p) for p in patterns)]
 
     def hints(self, code: str, namespace: Mapping[str, Any]) -> tuple[str, ...]:
         """Return what a person reads of code that reaches what they have hidden."""
@@ -178,10 +170,6 @@ def _fits(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns if "." not in pattern)
 
 
-def _is_table(value: object) -> bool:
-    return not {*FRAMES, "polars.dataframe.frame.DataFrame"}.isdisjoint(names_of(type(value)))
-
-
 # ── outputs ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -202,9 +190,19 @@ def _shows(outputs: Sequence[Output], label: str, code: str, table: Any) -> bool
         return True
     if any(mime.startswith("image/") for o in outputs for mime in (o.get("data") or {})) and _names(code, label):
         return True
-    values = {text for v in table[label].head(_SCANNED).to_list() if len(text := str(v)) >= _SHORTEST}
+    if (known := _values(table, label)) is None:
+        return True  # not at hand: whether they are in the outputs can't be known
+    values = {text for v in known if len(text := str(v)) >= _SHORTEST}
     words = {word for text in texts for word in re.split(r"[\s\"'\[\](){},;|<>]+", text)}
     return bool(values & words) or any(" " in value and value in text for value in values for text in texts)
+
+
+def _values(value: Any, label: str) -> list[Any] | None:
+    table = table_of(value)
+    if table is None:
+        return None
+    found = [table.values(n, _SCANNED) for n, one in enumerate(table.labels()) if str(one) == label]
+    return None if None in found else [item for pair in found if pair is not None for item in pair[0]]
 
 
 def _names(text: str, label: str) -> bool:
@@ -225,35 +223,30 @@ def _texts(outputs: Sequence[Output]) -> Iterator[str]:
 
 def schema_line(value: Any) -> str:
     """Return the type of a value with its size, shape and dtype; of no value anything that is in it."""
-    names = set(names_of(type(value)))
-    if names & {*FRAMES, "polars.dataframe.frame.DataFrame"}:
-        return f"{type_name(value)} {value.shape[0]:,} rows x {value.shape[1]:,} columns"
-    if names & {*SERIES, "polars.series.series.Series"}:
-        return f"{type_name(value)} of {len(value):,}, {value.dtype}"
-    if names & {"numpy.ndarray", "torch.Tensor"}:
-        return f"{type_name(value)} {tuple(value.shape)} {value.dtype}"
-    if names & set(_SIZED):
-        return f"{type_name(value)} of {len(value):,}"
-    return type_name(value)
+    return outline(value)
 
 
 def schema(value: Any) -> str:
     """Return `schema_line`, and of a table the labels and dtypes of its columns."""
     lines = [f"{schema_line(value)}. Its values are hidden by the person."]
-    if _is_table(value):
-        lines += [f"  {label_of(label)}  {dtype}" for label, dtype in zip(value.columns, value.dtypes, strict=True)]
-    return "\n".join(lines[:_SCANNED])
+    if (table := table_of(value)) is not None:
+        lines += [f"  {label_of(label)}  {table.dtype(n)}" for n, label in enumerate(table.labels()[:_SCANNED])]
+    return "\n".join(lines)
 
 
-def _without(table: Any, labels: Sequence[str], column: str | None) -> str:
+def _without(value: Any, labels: Sequence[str], column: str | None) -> str:
     from nbagent.tools.variables import column_of  # noqa: PLC0415  (it needs this module's Told)
 
-    hidden = {label for label in table.columns if str(label) in labels}
+    table: Table | None = table_of(value)
+    if table is None:
+        return f"{outline(value)}. Columns of it are hidden by the person."
+    every = table.labels()
+    hidden = {n for n, label in enumerate(every) if str(label) in labels}
     if column is not None:
-        if column in labels or column in {label_of(label) for label in hidden}:
-            return f"column {column} of {len(table):,} rows: its values are hidden by the person."
-        return column_of("the table", table, column)
-    kept = [label for label in table.columns if label not in hidden]
-    named = ", ".join(f"{label_of(label)} ({table[label].dtype})" for label in table.columns if label in hidden)
-    shown = details(table.head(10_000)[kept]) if kept else ""
-    return f"{brief(table)}\nHidden by the person, only the types are told: {named}.\nThe other columns, of the first 10,000 rows:\n{shown}"
+        if column in labels or column in {label_of(every[n]) for n in hidden}:
+            rows = "" if table.rows is None else f" of {table.rows:,} rows"
+            return f"column {column}{rows}: its values are hidden by the person."
+        return column_of("the table", value, column)
+    named = ", ".join(f"{label_of(every[n])} ({table.dtype(n)})" for n in sorted(hidden))
+    shown = details(table.without(hidden)) if len(hidden) < len(every) else ""
+    return f"{brief(value)}\nHidden by the person, only the types are told: {named}.\nThe other columns, of the first 10,000 rows:\n{shown}"

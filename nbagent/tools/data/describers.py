@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from nbagent.tools.data.kinds import bases_of, key_of, module_of
+from nbagent.tools.data.ours import OURS
 from nbagent.tools.secrets import mask
 
 Made = TypeVar("Made")
@@ -42,10 +43,6 @@ class Describer:
     describe: Describe
     column: Callable[[Any, str], str | Iterable[str]] | None = None
     foreign: bool = False
-
-
-OURS: dict[str, str] = {}
-"""Key of a class → module and function of our describer, below this package."""
 
 
 class _Others:
@@ -105,8 +102,30 @@ def find_describer(cls: type) -> Describer | None:
     for base in bases_of(cls):
         if (other := _OTHERS.find(base)) is not None:
             return other
-        if (place := OURS.get(key := key_of(base))) is not None:
-            return Describer(key, _load(place))
+        if (own := _own(base)) is not None:
+            return own
+    return _of_parts(cls)
+
+
+def find_ours(cls: type) -> Describer | None:
+    """Return what `find_describer` does as if nobody had added any."""
+    return next((own for base in bases_of(cls) if (own := _own(base)) is not None), None) or _of_parts(cls)
+
+
+def _own(base: type) -> Describer | None:
+    place = OURS.get(key := key_of(base))
+    return None if place is None else Describer(key, _load(place))
+
+
+def _of_parts(cls: type) -> Describer | None:
+    """Return the describer of a data class or a named tuple; None for other classes."""
+    bases = bases_of(cls)
+    for base in bases:
+        own = type.__getattribute__(base, "__dict__")
+        if "__dataclass_fields__" in own:
+            return Describer(key_of(cls), _load("of_python:record"))
+        if "_fields" in own and tuple in bases and type(own["_fields"]) is tuple:
+            return Describer(key_of(cls), _load("of_python:named_tuple"))
     return None
 
 

@@ -81,8 +81,11 @@ def is_lazy(cls: type) -> bool:
     return any(name.startswith(_LAZY) for name in names_of(cls))
 
 
-def held(value: object) -> dict[str, Any]:
-    """Return what an instance holds, {} where it holds nothing or says so by a property of its own. Runs no code of it."""
+def held(value: object) -> Any:
+    """Return what an instance holds, as a dict of names; {} where it holds nothing, or says so by a property of its own.
+
+    No code of it is run.
+    """
     slots = [
         own["__dict__"]
         for own in (type.__getattribute__(c, "__dict__") for c in bases_of(type(value)))
