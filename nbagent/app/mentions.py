@@ -22,7 +22,8 @@ from nbagent.core.ports import Cell, Notebook, is_whole
 from nbagent.core.shown import visible_plain
 from nbagent.tools.cells import first_line, starts_agent
 from nbagent.tools.data.kinds import class_name
-from nbagent.tools.describe import brief_of, safely, table_kind
+from nbagent.tools.data.tabular import kind_of
+from nbagent.tools.describe import brief_of, safely
 from nbagent.tools.details import details
 from nbagent.tools.mentions import Mention, mentions
 from nbagent.tools.results import clip, output_blocks
@@ -237,7 +238,7 @@ def _kind(name: str, value: Any) -> str:
     return (
         shape
         if len(shape) <= 60 and "<" not in shape
-        else safely(lambda: table_kind(value))
+        else safely(lambda: kind_of(value))
         if " × " in shape
         else class_name(type(value))
     )

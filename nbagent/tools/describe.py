@@ -270,5 +270,7 @@ _BRIEF: dict[str, Callable[[Any, int], str]] = {
     "_io.TextIOWrapper": _brief_file,
     "_io.BufferedReader": _brief_file,
     "_io.BufferedWriter": _brief_file,
-    "nbagent.tools.veil.Told": lambda value, _: value.line,
+    **dict.fromkeys(
+        ("nbagent.tools.veil.Told", "nbagent.tools.data.tabular.Unread"), lambda value, _: short(value.line, 80)
+    ),
 }

@@ -92,8 +92,9 @@ def _unknown(what: str, name: str, known: list[str]) -> str:
 def column_of(name: str, value: Any, column: str) -> str:
     """Return what is told of one column of a table; raises `ToolError` for a value that is none, and for a wrong label."""
     describer = find_describer(type(value))
-    if describer is not None and describer.column is not None:
-        return _foreign_column(describer, name, value, column)
+    if describer is not None and (tell := describer.column) is not None:
+        asked = replace(describer, describe=lambda found: tell(found, column))
+        return _foreign_column(asked, name, value, column)
     table = table_of(value)
     if table is None:
         raise ToolError(f"{name} is {type_name(value)}: `column` is for tables. Leave it out.")
@@ -112,9 +113,7 @@ def column_of(name: str, value: Any, column: str) -> str:
 def _foreign_column(describer: Describer, name: str, value: Any, column: str) -> str:
     if secret_name(name) or secret_name(column):
         return f"column {column!r}; values: {HIDDEN}"
-    given = attempt(
-        lambda: "\n".join(lines_of(replace(describer, describe=lambda v: describer.column(v, column)), value))
-    )  # type: ignore[misc]  # it has one
+    given = attempt(lambda: "\n".join(lines_of(describer, value)))
     return given if isinstance(given, str) and given else f"({failed(describer, given)})"
 
 

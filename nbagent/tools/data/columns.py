@@ -203,8 +203,10 @@ def _relation(value: Any) -> LazyTable:
 
 
 def _lazy_frame(value: Any) -> LazyTable:
+    from nbagent.tools.data.of_polars import RESOLVED, last_step  # noqa: PLC0415  (loaded when the first one is met)
+
     plan = held(value).get("_ldf")
-    known = hasattr(type(plan), "_node_name") and str(plan._node_name()) == "DataFrameScan"  # noqa: SLF001  (no other way)
+    known = last_step(plan) in RESOLVED
     return LazyTable(value, [(n, str(t)) for n, t in plan.collect_schema().items()] if known else [])
 
 

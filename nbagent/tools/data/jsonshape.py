@@ -61,18 +61,19 @@ def _is_nested(value: Any) -> bool:
 
 
 def _take(shape: _Shape, value: Any, depth: int) -> None:
-    cls = type(value)
-    shape.types["None" if value is None else type_name(value)] += 1
+    cls: type = type(value)
+    shape.types["None" if cls is type(None) else type_name(value)] += 1
+    inside: Any = value
     if depth <= 0:
         return
     if issubclass(cls, dict):
         shape.records += 1
-        for key, item in itertools.islice(dict.items(value), _KEYS):
+        for key, item in itertools.islice(dict.items(inside), _KEYS):
             if type(key) in {str, int} and (key in shape.keys or len(shape.keys) < _KEYS):
                 _take(shape.keys.setdefault(key, _Shape()), item, depth - 1)
     elif issubclass(cls, list):
         shape.items = shape.items or _Shape()
-        for item in itertools.islice(list.__iter__(value), _INNER):
+        for item in itertools.islice(list.__iter__(inside), _INNER):
             _take(shape.items, item, depth - 1)
 
 

@@ -12,6 +12,9 @@ from typing import Any, TypeVar
 
 Found = TypeVar("Found")
 
+FRAMES = frozenset({"pandas.core.frame.DataFrame", "pandas.DataFrame"})
+SERIES = frozenset({"pandas.core.series.Series", "pandas.Series"})
+
 _LAZY = ("polars.lazyframe.", "dask.", "dask_expr.", "pyspark.", "ibis.", "modin.", "vaex.", "duckdb.", "datasets.")
 
 

@@ -13,6 +13,7 @@ from nbagent.tools.data.kinds import is_a
 from nbagent.tools.data.tabular import (
     COLUMNS,
     SAMPLE_FOR_COUNTS,
+    Unread,
     first_line,
     head_line,
     more_columns,
@@ -46,13 +47,6 @@ def _field(field: Any) -> str:
     return f"{short(label_of(field.name), 200)}  {short(str(field.type), 80)}{needed}"
 
 
-class _Inside:
-    """Stands for a value that is not taken out of its column."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-
-
 def first_values(column: Any, count: int) -> list[Any]:
     """Return the first values; what could be huge inside is left where it is."""
     return [_value(column[place]) for place in range(min(count, len(column)))]
@@ -62,10 +56,10 @@ def _value(scalar: Any) -> Any:
     if not scalar.is_valid:
         return None
     if str(scalar.type).partition("<")[0] in _NESTED:
-        return _Inside(str(scalar.type))
+        return Unread(str(scalar.type))
     if is_a(scalar, "pyarrow:BinaryScalar"):
         size = scalar.as_buffer().size
-        return _Inside(f"{size:,} bytes") if size > _LONG else scalar.as_py()
+        return Unread(f"{size:,} bytes") if size > _LONG else scalar.as_py()
     return scalar.as_py()
 
 

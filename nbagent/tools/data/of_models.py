@@ -116,7 +116,7 @@ def _same(value: Any, default: Any) -> bool:
     return type(value) in _PLAIN and type(default) in _PLAIN and type(value) is type(default) and value == default
 
 
-def _seen(inside: dict[Any, Any]) -> Iterator[str]:
+def _seen(inside: Any) -> Iterator[str]:
     count, names = inside.get("n_features_in_"), inside.get("feature_names_in_")
     if type(count) is int:
         listed = ""

@@ -15,6 +15,7 @@ from nbagent.tools.data.kinds import find_own, held, is_a, library
 from nbagent.tools.data.tabular import (
     COLUMNS,
     SAMPLE_FOR_COUNTS,
+    Unread,
     first_line,
     head_line,
     kind_of,
@@ -70,16 +71,9 @@ def frame(value: Any) -> Iterator[str]:
         yield "  some labels occur more than once: df[label] gives all of them"
 
     def cell(row: int, place: int) -> Any:
-        return table.iat[row, place] if can_read(dtypes[place]) else _Unread(dtypes[place])
+        return table.iat[row, place] if can_read(dtypes[place]) else Unread(type(dtypes[place]).__name__)
 
     yield from sample_lines(shown.columns, rows, columns, cell)
-
-
-class _Unread:
-    """Stands for a cell whose type is somebody else's."""
-
-    def __init__(self, dtype: Any) -> None:
-        self.dtype = type(dtype).__name__
 
 
 def _costs(dtype: Any) -> bool:

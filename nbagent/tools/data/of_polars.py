@@ -1,7 +1,8 @@
 """Describes polars' objects: frames, series, and lazy frames, of which a schema is only told where it is free.
 
-Only a lazy frame made straight from a frame in memory has its schema at hand. To resolve any other plan may open files,
-ask servers or call functions of the person's, and polars has no way to tell beforehand which: it is left to them.
+A lazy frame made straight from a frame in memory has its schema at hand, and one whose schema the person has asked for
+already. To resolve any other plan may open files, ask servers or call functions of the person's, and polars has no way
+to tell beforehand which: it is left to them.
 Must not import polars. Read `frame`.
 """
 
@@ -16,6 +17,7 @@ from nbagent.tools.data.kinds import find_own, held
 from nbagent.tools.data.tabular import (
     COLUMNS,
     SAMPLE_FOR_COUNTS,
+    Unread,
     first_line,
     head_line,
     kind_of,
@@ -27,8 +29,8 @@ from nbagent.tools.describe import brief, label_of, short
 
 _LONG = 20_000  # bytes of a text that is not taken out of its column
 NOT_RESOLVED = (
-    "its columns are not told: to resolve the plan may read files or ask servers. .collect_schema() gives them, "
-    ".head(n).collect() some rows"
+    "its columns are not told: to resolve the plan may read files or ask servers. once .collect_schema() "
+    "was called they are told"
 )
 
 
@@ -69,18 +71,11 @@ def first_values(column: Any, count: int) -> list[Any]:
     if kind.startswith("List"):
         return [head[place] for place in range(len(head))]  # a series each: nothing is copied
     if kind.startswith(("Struct", "Array")):
-        return [_Inside(kind)] * len(head)
+        return [Unread(kind)] * len(head)
     if kind in {"String", "Binary", "Categorical"} and kind != "Categorical":
         sizes = (head.str.len_bytes() if kind == "String" else head.bin.size()).to_list()
-        return [_Inside(f"{n:,} bytes") if n and n > _LONG else head[place] for place, n in enumerate(sizes)]
+        return [Unread(f"{n:,} bytes") if n and n > _LONG else head[place] for place, n in enumerate(sizes)]
     return head.to_list()
-
-
-class _Inside:
-    """Stands for a value that is not taken out of its column."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
 
 
 def series(value: Any) -> Iterator[str]:
@@ -93,11 +88,20 @@ def series(value: Any) -> Iterator[str]:
     yield first_line(data.name, first_values(data, 10), size)
 
 
+RESOLVED = frozenset({"DataFrameScan", "IR"})
+"""Last steps of plans whose schema is no work: data in memory, and plans that were resolved before."""
+
+
+def last_step(plan: Any) -> str:
+    """Return what a lazy frame's plan ends with, "" where this polars can't tell."""
+    return str(plan._node_name()) if hasattr(type(plan), "_node_name") else ""  # noqa: SLF001  (no other way to ask)
+
+
 def lazy_frame(value: Any) -> Iterator[str]:
     """Describe a LazyFrame: its schema where that is no work; else what the plan ends with."""
     plan = held(value).get("_ldf")
-    last = str(plan._node_name()) if hasattr(type(plan), "_node_name") else ""  # noqa: SLF001  (no other way to ask)
-    if last != "DataFrameScan":
+    last = last_step(plan)
+    if last not in RESOLVED:
         step = f", last step {short(last, 40)}" if last else ""
         yield f"{kind_of(value)}, lazy: not computed{step}"
         yield NOT_RESOLVED

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nbagent.tools.data.kinds import names_of
-from nbagent.tools.describe import FRAMES, SERIES, label_of, table_kind
+from nbagent.tools.data.kinds import FRAMES, SERIES, names_of
+from nbagent.tools.data.tabular import kind_of
+from nbagent.tools.describe import label_of
 from nbagent.tools.secrets import secret_name
 
 Take = Callable[[int, int], list[Any]]
@@ -73,18 +74,18 @@ def opened(value: Any) -> Table | None:
         return _pandas(value)
     if names & SERIES:
         columns = [*_index_of(value.index), _pandas_column(value, _named(value.name))]
-        return Table(table_kind(value), len(value), columns)
+        return Table(kind_of(value), len(value), columns)
     if _POLARS[0] in names:
         columns = [_polars_column(series) for series in value.get_columns()]
-        return Table(table_kind(value), value.height, columns)
+        return Table(kind_of(value), value.height, columns)
     if _POLARS[1] in names:
-        return Table(table_kind(value), len(value), [_polars_column(value)])
+        return Table(kind_of(value), len(value), [_polars_column(value)])
     if not names.isdisjoint(_ARROW[:2]):
         labels = value.schema.names
         columns = [_arrow_column(value.column(place), labels[place]) for place in range(value.num_columns)]
-        return Table(table_kind(value), value.num_rows, columns)
+        return Table(kind_of(value), value.num_rows, columns)
     if not names.isdisjoint(_ARROW[2:]):
-        return Table(table_kind(value), len(value), [_arrow_column(value, "values")])
+        return Table(kind_of(value), len(value), [_arrow_column(value, "values")])
     return _records(value) if type(value) is list else None
 
 
@@ -123,7 +124,7 @@ def _odd_label(label: Any) -> tuple[str, ...]:
 def _pandas(value: Any) -> Table:
     labels = list(value.columns)
     columns = [_pandas_column(value.iloc[:, place], label) for place, label in enumerate(labels)]
-    return Table(table_kind(value), len(value), [*_index_of(value.index), *columns])
+    return Table(kind_of(value), len(value), [*_index_of(value.index), *columns])
 
 
 def _index_of(index: Any) -> list[Column]:

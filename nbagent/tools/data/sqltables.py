@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbagent.core.errors import ToolError
-from nbagent.tools.data.kinds import class_name, is_lazy, names_of
-from nbagent.tools.describe import FRAMES, label_of
+from nbagent.tools.data.kinds import FRAMES, class_name, is_lazy, names_of
+from nbagent.tools.describe import label_of
 from nbagent.tools.secrets import HIDDEN, secret_name
 from nbagent.tools.veil import Told
 

@@ -19,13 +19,13 @@ from nbagent.core.errors import ToolError
 from nbagent.core.ports import Kernel
 from nbagent.core.tools import Call, Kind, Tool, tool
 from nbagent.tools.data import lazy
-from nbagent.tools.data.kinds import type_name
+from nbagent.tools.data.kinds import FRAMES, type_name
 from nbagent.tools.data.profile import Judged, judged, rendered
 from nbagent.tools.data.reading import Column, Table, opened
 from nbagent.tools.data.relations import joined, relations
 from nbagent.tools.data.sampling import ROWS, Plan, batches, planned
 from nbagent.tools.data.tally import Tally
-from nbagent.tools.describe import FRAMES, safely
+from nbagent.tools.describe import safely
 from nbagent.tools.secrets import HIDDEN, secret_name
 from nbagent.tools.veil import Told
 

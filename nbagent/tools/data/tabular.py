@@ -22,6 +22,13 @@ _SAMPLE_COLUMNS = 12
 _SAMPLE_ROWS = 3
 
 
+class Unread:
+    """Stands for a value that is left where it is: it could be huge, or is somebody else's. `line` is told of it."""
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+
+
 def kind_of(value: object, base: str = "") -> str:
     """Return library and class of a value: `pandas DataFrame`; of somebody's subclass, what it is made from too."""
     cls = type(value)
