@@ -24,6 +24,7 @@ _TEXT = 60  # characters of a text that is named in passing
 _ITEMS = 3
 _LINE = 300  # characters of one line about one value
 _NESTED = 3
+_COMMON = frozenset({str, int, float, bool, type(None), list, tuple, dict, set})
 _INSIDE: ContextVar[int] = ContextVar("nbagent_inside", default=0)  # how many describers are at work, one in another
 _DEPTH = 3
 
@@ -72,7 +73,9 @@ def _brief_of(name: object, value: Any, depth: int) -> str:
 
 def hidden_data(name: object, value: object) -> str | None:
     """Return what is shown of a library's object under a secret's name: what it is and how large; None for others."""
-    if type(name) is not str or not secret_name(name) or find_describer(type(value)) is None:
+    if type(name) is not str or type(value) in _COMMON or not secret_name(name):
+        return None
+    if find_describer(type(value)) is None:
         return None
     return f"{outline(value)}: {HIDDEN}"
 

@@ -153,7 +153,7 @@ def results(value: Any) -> Iterator[str]:
     yield f"statsmodels {type(value).__name__} of {_model_words(model)}{_observations(inside, model)}"
     stored: Any = inside.get("_cache")
     known = {**(dict(dict.items(stored)) if isinstance(stored, dict) else {}), **inside}
-    numbers = [f"{name} {brief(known[name], 1)}" for name in _STATISTICS if _is_number(known.get(name))]
+    numbers = [f"{name} {float(known[name]):.6g}" for name in _STATISTICS if _is_number(known.get(name))]
     if numbers:
         yield ", ".join(numbers)
     if type(known.get("converged")) is bool and not known["converged"]:

@@ -29,8 +29,8 @@ from nbagent.tools.describe import brief, label_of, short
 
 _LONG = 20_000  # bytes of a text that is not taken out of its column
 NOT_RESOLVED = (
-    "its columns are not told: to resolve the plan may read files or ask servers. once .collect_schema() "
-    "was called they are told"
+    "its columns are not told: to resolve the plan may read files or ask servers. they are told once .collect_schema() "
+    "was called"
 )
 
 

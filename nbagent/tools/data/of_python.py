@@ -96,7 +96,7 @@ def enum_class(value: Any) -> Iterator[str]:
 
 def namespace(value: Any) -> Iterator[str]:
     """Describe a SimpleNamespace."""
-    inside = held(value)
+    inside = types.SimpleNamespace.__dict__["__dict__"].__get__(value)
     parts = [(str(n), brief_of(n, v, 1)) for n, v in itertools.islice(dict.items(inside), _IN_LINE + 1)]
     yield _called(value, parts)
     for name, item in itertools.islice(dict.items(inside), _FIELDS):

@@ -110,7 +110,7 @@ def metadata(value: Any) -> Iterator[str]:
     found: dict[Any, Any] = {}
     if isinstance(tables, dict):
         found = dict(itertools.islice(dict.items(tables), _TABLES))
-    names = ", ".join(brief(name, 1) for name in itertools.islice(found, 6))
+    names = ", ".join(brief(_text(name), 1) for name in itertools.islice(found, 6))
     count = dict.__len__(tables) if isinstance(tables, dict) else 0
     yield f"SQLAlchemy MetaData of {count:,} tables: {names}{', …' if count > 6 else ''}"
     for one in found.values():
@@ -136,13 +136,18 @@ def table(value: Any) -> Iterator[str]:
 def _columns(found: Any) -> list[tuple[Any, Any]]:
     """Return the columns by name, from what their collection holds."""
     inside = held(found).get("_columns")
-    return [(column.name, column) for column in inside._all_columns] if inside is not None else []  # noqa: SLF001
+    return [(_text(column.name), column) for column in inside._all_columns] if inside is not None else []  # noqa: SLF001
+
+
+def _text(name: Any) -> Any:
+    """Return a name as plain text: SQLAlchemy keeps some as a class of its own."""
+    return str.__getitem__(name, slice(None)) if isinstance(name, str) else name
 
 
 def _table_words(found: Any, shown: int) -> str:
     columns = _columns(found)
     names = ", ".join(label_of(name) for name, _ in columns[:shown])
-    return f"table {brief(held(found).get('fullname'), 1)}, {len(columns):,} columns: {names}{', …' if len(columns) > shown else ''}"
+    return f"table {brief(_text(held(found).get('fullname')), 1)}, {len(columns):,} columns: {names}{', …' if len(columns) > shown else ''}"
 
 
 def _type(kind: Any) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from nbagent.tools.data.kinds import class_name, library
+from nbagent.tools.data.ours import OURS
 from nbagent.tools.describe import brief_of, label_of, short
 
 COLUMNS = 60
@@ -18,6 +19,7 @@ SAMPLE_FOR_COUNTS = 10_000
 """Rows in which missing values are counted."""
 
 _NAMED = 6
+_LIBRARIES = frozenset(key.partition(":")[0] for key in OURS)
 _SAMPLE_COLUMNS = 12
 _SAMPLE_ROWS = 3
 
@@ -32,7 +34,7 @@ class Unread:
 def kind_of(value: object, base: str = "") -> str:
     """Return library and class of a value: `pandas DataFrame`; of somebody's subclass, what it is made from too."""
     cls = type(value)
-    if base and library(cls) != base.partition(" ")[0]:
+    if base and library(cls) not in _LIBRARIES:
         return f"{class_name(cls)} (a {base})"
     return f"{library(cls)} {type.__getattribute__(cls, '__name__')}"
 
