@@ -97,6 +97,10 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "ipykernel": {"jupyter/": EAGER},
     "ipywidgets": {"jupyter/": EAGER, "view/widget.py": EAGER, "view/cards.py": EAGER, "view/questioncard.py": EAGER,
                    "view/tray.py": EAGER},
+    "draw_plotly": {"tools/data/draw.py": LAZY},  # beside it: both are run as files, in a process of their own
+    "kaleido": {"tools/data/draw.py": LAZY},
+    "matplotlib": {"tools/data/draw_plotly.py": LAZY},
+    "vl_convert": {"tools/data/draw.py": LAZY},
     "jupyter_client": {"headless/": EAGER, "outside": LAZY},
     "jupyter_ui_poll": {"jupyter/": EAGER},
     "jupyter_core": {"headless/": EAGER, "tools/servers.py": LAZY},

@@ -36,12 +36,14 @@ from nbagent.extend.runs import RunStore
 from nbagent.extend.seals import Seals
 from nbagent.extend.sessions import FOLDER
 from nbagent.jupyter.counts import CellNumber
+from nbagent.jupyter.figurewatch import FigureWatch
 from nbagent.jupyter.kernel import ShellKernel
 from nbagent.jupyter.mainthread import MainThread
 from nbagent.jupyter.passwords import Passwords
 from nbagent.jupyter.persons import Persons
 from nbagent.jupyter.refusals import Refusals
 from nbagent.jupyter.timer import CellTimer
+from nbagent.tools.data.pictures import Pictures
 
 if TYPE_CHECKING:
     from nbagent.app.continuing import Unfinished
@@ -79,6 +81,8 @@ class Extension:
         self.main = MainThread(shell, lambda: self.kernel.gate, passes_by)
         self.timer = CellTimer(shell)
         self.passwords = Passwords(shell)
+        self.figures = FigureWatch(shell)
+        self.pictures = Pictures(self.figures.shown)
         self.tools: list[Tool] = []
         self.agents: dict[str, AgentSpec] = {}  # kinds of subagents that cells have made
         self.errands: list[str] = []  # what subagents answered the person: told with the next prompt
@@ -282,6 +286,7 @@ class Extension:
         self.main.install()
         self.timer.install()
         self.passwords.install()
+        self.figures.install()
         self.waiting.install()
         logger = logging.getLogger("nbagent")
         logger.addHandler(self.log)
@@ -314,6 +319,7 @@ class Extension:
         self.number.remove()
         self.timer.remove()
         self.passwords.remove()
+        self.figures.remove()
         logger = logging.getLogger("nbagent")
         logger.removeHandler(self.log)
         logger.propagate = self._propagated

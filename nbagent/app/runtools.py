@@ -44,12 +44,18 @@ def tools_of(
     ) -> list[Tool]:
         kernel = on or extension.kernel
         tools = [
-            *variables.tools(kernel),
+            *_seeing(extension, kernel, variables.tools(kernel)),
             *query.tools(kernel, data_files(extension)),
-            *python.tools(kernel, timeout=timeout),
+            *python.tools(kernel, timeout=timeout, pictures=extension.pictures),
             *(
                 notebook_tools.tools(
-                    notebook, kernel, timeout=timeout, seen=seen, ledger=ledger, times=extension.timer.times
+                    notebook,
+                    kernel,
+                    timeout=timeout,
+                    seen=seen,
+                    ledger=ledger,
+                    times=extension.timer.times,
+                    pictures=extension.pictures,
                 )
                 if notebook is not None
                 else ()
@@ -72,6 +78,13 @@ def _verifying(extension: Extension, notebook: Notebook | None, kernel: Kernel, 
     if notebook is None or notebook.proposes_only:
         return []
     return [extension.verifier.tool(notebook, kernel, seen if seen is not None else Seen())]
+
+
+def _seeing(extension: Extension, kernel: Kernel, tools: Sequence[Tool]) -> list[Tool]:
+    """Return the tools that look at variables, so that a figure is seen too."""
+    from nbagent.tools.data.pictures import pictured
+
+    return [pictured(tool, kernel, extension.pictures) if tool.name == "inspect_variable" else tool for tool in tools]
 
 
 def named_tools(extension: Extension) -> Toolset:

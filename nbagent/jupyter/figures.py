@@ -11,8 +11,10 @@ import io
 import sys
 from typing import Any
 
-from nbagent.core.messages import Block
+from nbagent.core.messages import Block, text_block
 from nbagent.core.tools import Call, Result, Tool
+from nbagent.tools.data.figures import of_matplotlib
+from nbagent.tools.describe import safely
 from nbagent.tools.results import scaled_image
 
 _AT_MOST = 20
@@ -36,10 +38,16 @@ def open_figures() -> list[Block]:
     if backend is None or not getattr(backend.show, "_draw_called", False):
         return []
     managers: list[Any] = backend.Gcf.get_all_fig_managers()
-    blocks = [scaled_image(_png(manager.canvas.figure), "image/png") for manager in managers[:_AT_MOST]]
+    blocks = [block for manager in managers[:_AT_MOST] for block in _seen(manager.canvas.figure)]
     backend.matplotlib.pyplot.close("all")
     backend.show._to_draw, backend.show._draw_called = [], False  # noqa: SLF001  (as its own flush leaves them)
     return blocks
+
+
+def _seen(figure: Any) -> list[Block]:
+    """Return what is told of a figure, and its picture."""
+    facts = safely(lambda: of_matplotlib(figure).text())
+    return [text_block(facts), scaled_image(_png(figure), "image/png")]
 
 
 def _png(figure: Any) -> bytes:

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from nbagent.core.errors import CutOff, Interrupted, NotebookError, ToolError
-from nbagent.core.messages import Json, plain_text
+from nbagent.core.messages import Block, Json, plain_text
 from nbagent.core.ports import Anchor, Cell, CellType, Kernel, Notebook, Output, Ran, is_whole
 from nbagent.core.tools import Call, Kind, Result
 from nbagent.tools import effects, marks
 from nbagent.tools.cells import find_cell, ran_result, starts_agent
+from nbagent.tools.data.pictures import Pictures, looked_at
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.results import output_blocks
 from nbagent.tools.seen import Places, Seen
@@ -60,6 +62,7 @@ class Bound:
         seen: Seen,
         ledger: Ledger,
         times: RunTimes,
+        pictures: Pictures | None = None,
     ) -> None:
         self.notebook = notebook
         self.kernel = kernel
@@ -67,6 +70,7 @@ class Bound:
         self.seen = seen
         self.ledger = ledger
         self.times = times
+        self.pictures = pictures
         self.places = Places()
         self._shown: dict[str, list[Cell | None]] = {}
         self._amended: set[str] = set()
@@ -226,8 +230,18 @@ class Bound:
         done = await self.run(cell, source)
         if done.ran is None:
             raise done.stopped(done.said or (plain_text(output_blocks(done.outputs)) if done.outputs else ""))
-        blocks = output_blocks(done.outputs or done.ran.outputs)
+        blocks = await self.blocks(done.outputs or done.ran.outputs, f"{did} and ran.")
         return ran_result(cell.id, f"{did} and ran", verb, done.ran, blocks, done.lost)
+
+    async def blocks(self, outputs: Sequence[Output], did: str = "") -> list[Block]:
+        """Return outputs as the model sees them, with the pictures of figures.
+
+        `did` is told where the call is cancelled meanwhile: what it did has happened.
+        """
+        try:
+            return output_blocks(await looked_at(outputs, self.pictures))
+        except asyncio.CancelledError:
+            raise CutOff(f"{did}\n{plain_text(output_blocks(outputs))}".strip()) from None
 
     async def run(self, cell: Cell, source: str) -> Done:
         """Run `source` as `cell`; the cell gets the outputs as they come and is idle again whatever happens.

@@ -18,7 +18,6 @@ from nbagent.tools import marks
 from nbagent.tools.bound import Bound, Done
 from nbagent.tools.cells import describe_outputs, find_cell, first_line, starts_agent
 from nbagent.tools.ledger import label_of
-from nbagent.tools.results import output_blocks
 from nbagent.tools.times import duration
 
 _ELSEWHERE = "cells of this notebook can't be run from here: the person has to run them"
@@ -225,7 +224,7 @@ class _Running:
             if last.ran is None:
                 raise last.stopped(self._text(_INTERRUPTED) + ("\n" + last.said if last.said else ""))
             if last.ran.status != "ok":
-                blocks = output_blocks(last.outputs or last.ran.outputs)
+                blocks = await self._bound.blocks(last.outputs or last.ran.outputs)
                 return self._result(stopped=f"It stopped at {_name(cell)}: {last.ran.status}.", blocks=blocks)
         return self._result()
 

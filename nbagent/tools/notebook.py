@@ -13,9 +13,9 @@ from nbagent.tools.bound import Bound
 from nbagent.tools.celledits import edit_tools
 from nbagent.tools.cellruns import run_tools
 from nbagent.tools.cells import notes, overview
+from nbagent.tools.data.pictures import Pictures
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.marks import is_stale
-from nbagent.tools.results import output_blocks
 from nbagent.tools.seen import Seen
 from nbagent.tools.times import RunTimes
 
@@ -28,6 +28,7 @@ def tools(
     seen: Seen | None = None,
     ledger: Ledger | None = None,
     times: RunTimes | None = None,
+    pictures: Pictures | None = None,
 ) -> list[Tool]:
     """Return the eight cell tools of one run in one open notebook.
 
@@ -38,6 +39,7 @@ def tools(
         seen: what the model has seen of the cells; a conversation hands it on from run to run.
         ledger: is told what happens to cells; its `closing` sentence ends the run.
         times: how long cells took in this kernel; as long-lived as the kernel.
+        pictures: draws the figures of outputs; as long-lived as the kernel. Without it interactive ones are told in words.
     """
     bound = Bound(
         notebook,
@@ -46,6 +48,7 @@ def tools(
         seen=seen if seen is not None else Seen(),
         ledger=ledger if ledger is not None else Ledger(),
         times=times if times is not None else RunTimes(),
+        pictures=pictures,
     )
     return [*_reading(bound), *edit_tools(bound), *run_tools(bound)]
 
@@ -86,7 +89,7 @@ def _reading(bound: Bound) -> list[Tool]:
         head = f"Cell {found.id} ({found.type}{number}){about}, source:\n{found.source or '(empty)'}"
         if found.type != "code":
             return Result((text_block(head),), seen.label(found.id))
-        said = output_blocks(found.outputs) if found.outputs else [text_block("(no output)")]
+        said = await bound.blocks(found.outputs) if found.outputs else [text_block("(no output)")]
         return Result((text_block(f"{head}\n\n{_outputs_of(found)}"), *said), seen.label(found.id))
 
     return [read_notebook, read_cell]

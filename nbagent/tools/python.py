@@ -10,12 +10,13 @@ import dataclasses
 from nbagent.core.messages import Block, Json, text_block
 from nbagent.core.ports import Kernel, Preview, Ran
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
+from nbagent.tools.data.pictures import Pictures, looked_at
 from nbagent.tools.effects import hints, kind_of
 from nbagent.tools.results import output_blocks
 
 
-def tools(kernel: Kernel, *, timeout: float | None) -> list[Tool]:
-    """Return `run_python`, with a time limit in seconds for each call (None: no limit)."""
+def tools(kernel: Kernel, *, timeout: float | None, pictures: Pictures | None = None) -> list[Tool]:
+    """Return `run_python`, with a time limit in seconds for each call (None: no limit); `pictures` draws its figures."""
 
     def kind(given: Json) -> Kind:
         return kind_of(given["code"], Kind.SCRATCH, kernel.namespace())
@@ -42,7 +43,8 @@ def tools(kernel: Kernel, *, timeout: float | None) -> list[Tool]:
         Args:
             code: Python source. The last expression's value is returned; use print for more.
         """
-        return ran_result(await kernel.scratch(code, timeout=timeout))
+        ran = await kernel.scratch(code, timeout=timeout)
+        return ran_result(dataclasses.replace(ran, outputs=await looked_at(ran.outputs, pictures)))
 
     return [run_python]
 

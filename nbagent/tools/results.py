@@ -21,6 +21,7 @@ from nbagent.core.errors import CutOff, Interrupted, ToolError
 from nbagent.core.messages import Block, Json, clean, image_block, text_block
 from nbagent.core.ports import Output
 from nbagent.core.tools import Call, Result, Tool
+from nbagent.tools.data.figures_bundles import text_of
 from nbagent.tools.hints import hint
 from nbagent.tools.marks import STALE, is_marker
 from nbagent.tools.secrets import mask
@@ -213,8 +214,8 @@ def _control_sequence(cells: list[str], at: int, given: str, kind: str) -> int:
 def output_blocks(outputs: Sequence[Output]) -> list[Block]:
     """Return nbformat outputs as blocks for the model: text folded, images as images, errors short and last.
 
-    Of several representations an image wins (with its text where that says something), then plain text, Markdown,
-    LaTeX, JSON, and HTML without its tags. Nothing at all becomes "(no output)".
+    Of several representations an image wins, then plain text, Markdown, LaTeX, JSON, and HTML without its tags; what is told
+    of a figure comes before its image, or in place of one. Nothing at all becomes "(no output)".
     """
     blocks: list[Block] = []
     texts: list[str] = []
@@ -236,10 +237,12 @@ def output_blocks(outputs: Sequence[Output]) -> list[Block]:
         elif kind in {"display_data", "execute_result"}:
             data: Json = output.get("data") or {}
             image = _image(data)
+            if told := text_of(data):
+                texts.append(told)
             if image is not None and image["type"] == "image":
                 end_text()
                 blocks.append(image)
-            else:
+            elif image is not None or not told:
                 texts.append(image["text"] if image is not None else _bundle_text(data))
     end_text()
     return blocks or [text_block("(no output)")]

@@ -57,14 +57,14 @@ def remote(spec: Any) -> str:
     def look(value: Any, depth: int) -> str:
         budget[0] -= 1
         if budget[0] < 0 or depth > 40:
-            return ""
+            return "an unknown place (the chart is too large to look through)"
         if type(value) is dict:
             url = value.get("url")
-            if type(url) is str and not url.startswith("data:"):
-                return url[:200]
+            if url is not None and not (type(url) is str and url.startswith("data:")):
+                return url[:200] if type(url) is str else "an address that is computed"
             inner = [v for k, v in value.items() if k not in {"values", "datasets"}]
         else:
-            inner = list(items(value)[:2000])
+            inner = list(items(value))
         return next((found for v in inner if type(v) in (dict, list) and (found := look(v, depth + 1))), "")
 
     return look(spec, 0)
