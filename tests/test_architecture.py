@@ -98,6 +98,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "ipywidgets": {"jupyter/": EAGER, "view/widget.py": EAGER, "view/cards.py": EAGER, "view/questioncard.py": EAGER,
                    "view/tray.py": EAGER},
     "draw_plotly": {"tools/data/draw.py": LAZY},  # beside it: both are run as files, in a process of their own
+    "numpy": {"tools/data/draw_plotly.py": LAZY},
     "kaleido": {"tools/data/draw.py": LAZY},
     "matplotlib": {"tools/data/draw_plotly.py": LAZY},
     "vl_convert": {"tools/data/draw.py": LAZY},

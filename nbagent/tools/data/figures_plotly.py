@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbagent.tools.data.figures_facts import PANELS, Axis, FigureFacts, Mark, Panel
-from nbagent.tools.data.figures_values import Column, column, is_date, items, mapping, span, text
+from nbagent.tools.data.figures_values import LOOK, Column, column, is_date, items, mapping, size_of, span, text
 
 TRACES = 400
 """Traces that are looked at; the others are counted."""
@@ -109,7 +109,7 @@ def _mark(trace: dict[Any, Any]) -> Mark:
     said = f"{kind} ({mode.replace('+', ' and ')[:40]})" if type(mode) is str and kind.startswith("scatter") else kind
     if trace.get("orientation") == "h":
         said += ", horizontal"
-    sizes = [found.size for name in ("x", "y", *_PARTS) if (found := column(trace.get(name))) is not None]
+    sizes = [size for name in ("x", "y", *_PARTS) if (size := size_of(trace.get(name))) is not None]
     return Mark(said, text(trace.get("name")), max(sizes) if sizes else None)
 
 
@@ -160,19 +160,20 @@ def _axis(name: str, layout: dict[Any, Any], traces: Sequence[dict[Any, Any]]) -
         scale = scale or ("date" if type(given[0]) is str and is_date(given[0]) else "")
         if scale not in {"category", "multicategory"}:
             return Axis(name, label, low, high, scale)
-    columns = [found for trace in traces if (found := _along(trace, name)) is not None]
+    look = max(100, LOOK // max(1, len(traces)))
+    columns = [found for trace in traces if (found := _along(trace, name, look)) is not None]
     axis = span(name, label, "" if scale == "-" else scale, columns)
     if layout.get("autorange") == "reversed":
         return dataclasses.replace(axis, scale=f"{axis.scale or 'linear'}, reversed")
     return axis
 
 
-def _along(trace: dict[Any, Any], name: str) -> Column | None:
+def _along(trace: dict[Any, Any], name: str, look: int) -> Column | None:
     """Return the values of a trace along an axis; of one that is computed in the page (a histogram's counts) None."""
     if _kind(trace) in {"candlestick", "ohlc"} and name == "y":
         parts = [found for part in ("low", "high") if (found := column(trace.get(part))) is not None]
         return Column(sum(p.size for p in parts), [v for p in parts for v in p.some]) if parts else None
-    return column(trace.get(_COLUMNS.get(name, name)))
+    return column(trace.get(_COLUMNS.get(name, name)), look)
 
 
 def _end(value: Any, scale: str) -> str:

@@ -59,15 +59,24 @@ class Column:
         return len(self.some) >= self.size
 
 
-def column(value: Any) -> Column | None:
-    """Return what can be looked at of a list, an array, or an array packed as `{"dtype": …, "bdata": …}`; else None."""
+def size_of(value: Any) -> int | None:
+    """Return how many values a column has, None where it is none."""
+    found = column(value, 0)
+    return found.size if found is not None else None
+
+
+def column(value: Any, look: int = LOOK) -> Column | None:
+    """Return `look` values of a list, an array, or an array packed as `{"dtype": …, "bdata": …}`; else None."""
     if type(value) in (list, tuple):
-        return Column(len(value), _plain(list(value[:: _step(len(value))])))
+        return Column(len(value), _plain(list(value[:: _step(len(value), look)])))
     if type(value) is dict:
-        return _unpacked(value)
+        return _unpacked(value, look)
     cls = type(value)
     if cls.__module__ == "numpy" and cls.__name__ == "ndarray":
-        some = value[:: _step(len(value))] if value.ndim == 1 else value.flat[:: _step(value.size)]
+        if not look:
+            return Column(int(value.size), ())
+        step = _step(int(value.size), look)
+        some = value[::step] if value.ndim == 1 else value.flat[::step]
         return Column(int(value.size), [str(v) for v in some] if value.dtype.kind == "M" else _plain(some.tolist()))
     return None
 
@@ -81,22 +90,22 @@ def _plain(values: list[Any]) -> list[Any]:
     return [value.isoformat() if type(value) in known else value for value in values]
 
 
-def _step(size: int) -> int:
-    return max(1, -(-size // LOOK))
+def _step(size: int, look: int) -> int:
+    return max(1, -(-size // look)) if look else max(1, size)
 
 
-def _unpacked(packed: dict[Any, Any]) -> Column | None:
+def _unpacked(packed: dict[Any, Any], look: int) -> Column | None:
     data, code = packed.get("bdata"), _CODES.get(str(packed.get("dtype")).lstrip("<|="))
     if type(data) is not str or code is None:
         return None
-    size = len(data) * 3 // 4 // array.array(code).itemsize
-    if len(data) > _BYTES:
+    size = (len(data) * 3 // 4 - data[-2:].count("=")) // array.array(code).itemsize
+    if not look or len(data) > _BYTES:
         return Column(size, ())
     try:
         found = array.array(code, base64.b64decode(data))
     except (binascii.Error, ValueError):  # not base64, or half a number at its end
         return Column(size, ())
-    return Column(len(found), found[:: _step(len(found))].tolist())
+    return Column(len(found), found[:: _step(len(found), look)].tolist())
 
 
 def span(name: str, label: str, scale: str, columns: Sequence[Column]) -> Axis:
