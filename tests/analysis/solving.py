@@ -101,19 +101,11 @@ def table(head: str) -> list[list[str]]:
 # ── what the folder tells ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def encoding(path: str) -> Generator[list[Block], list[str], str]:
-    """Find out by which encoding a file can be read: the first that has no error, UTF-8 before the old ones."""
-    found = yield from look(f"""
-data = open({path!r}, "rb").read(200_000)
-found = []
-for name in ("utf-8-sig" if data[:3] == b"\\xef\\xbb\\xbf" else "utf-8", "utf-16" if data[:2] in (b"\\xff\\xfe", b"\\xfe\\xff") else "utf-8", "cp1252"):
-    try:
-        data.decode(name)
-        found.append(name)
-    except UnicodeDecodeError:
-        pass
-""")
-    return str(found[0])
+def reading(text: str, *more: str) -> str:
+    """Return the call that reads a file, as `read_data_head` says it, with `more` arguments."""
+    read = re.findall(r"^\w+ = (pd\.read_\w+\(.+\))$", text, re.MULTILINE)
+    assert read, text
+    return ", ".join([read[0].removesuffix(")"), *more]) + ")"
 
 
 def meanings(text: str) -> dict[str, str]:
@@ -124,10 +116,3 @@ def meanings(text: str) -> dict[str, str]:
 def meant(known: dict[str, str], word: str) -> str:
     """Return the column whose meaning has the word."""
     return next(column for column, meaning in known.items() if re.search(rf"\b{word}\b", meaning))
-
-
-def numbers_of(texts: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the decimal mark of a column of numbers, and what stands in it that is no number."""
-    comma = any(re.fullmatch(r"-?\d+,\d+", text) for text in texts)
-    number = re.compile(r"-?\d+(,\d+)?" if comma else r"-?\d+(\.\d+)?")
-    return "," if comma else ".", [text for text in texts if text and not number.fullmatch(text)]

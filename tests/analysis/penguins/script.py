@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from tests.analysis.solving import (
-    Steps,
-    add,
-    encoding,
-    heading,
-    look,
-    meanings,
-    meant,
-    numbers_of,
-    separator,
-    table,
-    use,
-)
+from tests.analysis.solving import Steps, add, heading, meanings, meant, reading, use
 
 
 def solve() -> Steps:
@@ -23,21 +11,14 @@ def solve() -> Steps:
     path = next(name for name in files if name.endswith(".csv"))
     known = meanings((yield from use("read_file", path="columns.md")))
     species, sex, mass = meant(known, "species"), meant(known, "sex"), meant(known, "mass")
-    coded = yield from encoding(path)
-    head = yield from look(f"found = open({path!r}, encoding={coded!r}).read(2000)")
-    rows, mark = table(head[: head.rindex("\n")]), separator(head[: head.rindex("\n")])
-    place = rows[0].index(mass)
-    texts = yield from look(
-        f"import csv\nfound = sorted({{row[{place}] for row in csv.reader(open({path!r}, encoding={coded!r}), delimiter={mark!r})}})"
-    )
-    decimal, missing = numbers_of([text for text in texts if text != mass])
+    read = reading((yield from use("read_data_head", path=path)))
     factor = " / 1000" if " in g" in known[mass] else ""
 
     yield from heading("How heavy are the penguins?")
     yield from add("import matplotlib.pyplot as plt\nimport pandas as pd")
     yield from add(
         f"""
-birds = pd.read_csv({path!r}, sep={mark!r}, decimal={decimal!r}, encoding={coded!r}, na_values={missing!r})
+birds = {read}
 birds["mass_kg"] = birds["{mass}"]{factor}
 birds.head()
 """

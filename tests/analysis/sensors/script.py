@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.analysis.solving import Steps, add, heading, look, meanings, meant, numbers_of, separator, table, use
+from tests.analysis.solving import Steps, add, heading, look, meanings, meant, reading, use
 
 
 def solve() -> Steps:
@@ -14,17 +14,13 @@ def solve() -> Steps:
     known = meanings((yield from use("read_file", path="columns.md")))
     time, dead = meant(known, "time"), meant(known, "dead")
     mark = int(re.findall(r"(-?\d+) when", known[dead])[0])
-    head = yield from use("read_file", path=path, start_line=1, end_line=30)
-    rows, sep = table(head), separator(head)
-    decimal, _ = numbers_of([row[rows[0].index(dead)] for row in rows[1:]])
-    timed = _timed(rows[1][rows[0].index(time)])
+    read = reading((yield from use("read_data_head", path=path)), f"na_values=[{str(mark)!r}]")
 
     yield from heading("Hourly temperatures")
     yield from add("import matplotlib.pyplot as plt\nimport pandas as pd")
     yield from add(
         f"""
-log = pd.read_csv({path!r}, sep={sep!r}, decimal={decimal!r}, na_values=[{str(mark)!r}])
-log[{time!r}] = pd.to_datetime(log[{time!r}], format={timed!r})
+log = {read}
 log = log.set_index({time!r}).sort_index()
 log.describe()
 """
@@ -53,8 +49,3 @@ plt.show()
 """
     )
     return "The hours are in `hourly`, the holes in `gaps`; empty hours stay empty, in the chart too."
-
-
-def _timed(text: str) -> str:
-    """Return the format of a time such as 2025-03-01 00:10 or 01.03.2025 00:10."""
-    return "%Y-%m-%d %H:%M" if re.match(r"\d{4}-", text) else "%d.%m.%Y %H:%M"
