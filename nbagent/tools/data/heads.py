@@ -85,7 +85,8 @@ def _told(workspace: Workspace, place: Place, rows: int, table: str | None) -> l
         with paths.opened(place.path) as file:
             return head_of(file, place.path, Asked(place.shown, rows, os.fstat(file.fileno()).st_size), table)
     except ToolError as error:
-        raise ToolError(str(error) if place.shown in str(error) else f"{place.shown}: {error}") from None
+        named = str(error).startswith((f"{place.shown}:", f"{place.shown} ", f"{place.path.name} "))
+        raise ToolError(str(error) if named else f"{place.shown}: {error}") from None
     except OSError as error:
         raise ToolError(f"{place.shown}: {(error.strerror or 'it can not be read').lower()}") from None
 

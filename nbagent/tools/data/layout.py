@@ -113,7 +113,7 @@ def _score(text: str, sep: str, quote: str, escape: str) -> tuple[float, int]:
     columns, count = max(several.items(), key=lambda item: (item[1], item[0]))
     start = next(place for place, record in enumerate(records) if len(record.fields) == columns)
     inside = len(records) - min(start, _BEFORE)
-    share = count / max(1, inside)
+    share = count / max(1, inside) * (1 - 0.5 * start / len(records))  # little before it: what stands there is no table
     header = records[start].fields
     named = all(field.strip() and not _is_number(field) for field in header) and len(set(header)) == len(header)
     before = records[start - 1].fields if start else []

@@ -23,6 +23,7 @@ from nbagent.core.errors import ToolError
 
 HEAD = 512 * 1024
 """Bytes of the content that are looked at."""
+_FURTHER = 4 * 1024 * 1024
 _PROBES = 8
 _PROBE = 16 * 1024
 _TAIL = 64 * 1024
@@ -97,12 +98,15 @@ def _unpacked(file: BinaryIO, packed: str, size: int) -> Piece:
     try:
         with _reader(counted, packed) as reader:
             data = reader.read(HEAD)
-            more = bool(reader.read(1))
+            read, more = len(data), bool(data)
+            while more and read < _FURTHER:  # blocks are unpacked as a whole: a longer stretch makes the better guess
+                part = reader.read(_TAIL)
+                read, more = read + len(part), bool(part)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
         raise ToolError(f"the file begins as one packed by {packed}, but can't be unpacked: {error}") from None
     if not more:
-        return Piece(data, len(data), exact=True, packed=packed, tail=data[-_TAIL:])
-    return Piece(data, int(size * len(data) / max(1, counted.count)), exact=False, packed=packed)
+        return Piece(data, read, exact=True, packed=packed, tail=data[-_TAIL:] if read == len(data) else b"")
+    return Piece(data, int(size * read / max(1, counted.count)), exact=False, packed=packed)
 
 
 class _Counted(io.RawIOBase):
