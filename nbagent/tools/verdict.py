@@ -106,7 +106,8 @@ class Verdict:
 
 
 def _cell_of(data: Json) -> Judged:
-    state: State = next((known for known in _WORDS if known == data["state"]), "unknown")
+    unknown: State = "unknown"
+    state = next((known for known in _WORDS if known == data["state"]), unknown)
     said = tuple(map(str, data.get("said", ())))
     return Judged(str(data["id"]), str(data["label"]), str(data["line"]), state, said, float(data.get("seconds", 0.0)))
 
@@ -226,17 +227,19 @@ def _judged(
         if files
     ]
     said += _suspicious(cell, flow)
+    never = cell.number is None and not cell.outputs
+    found = compared(cell.outputs, came.outputs)
+    if found.sameness == "same":
+        edited = ("It was edited after it ran, and shows the same.",) if cell.id in shown.edited else ()
+        return replace(made, said=(*edited, *(["It has never run."] if never else []), *said))
     if cell.id in shown.edited:
         return replace(
             made, state="new", said=("It was edited after it ran, so its output is not of this code.", *said)
         )
-    if cell.number is None and not cell.outputs:
+    if never:
         return replace(made, state="new", said=("It has never run.", *said))
-    found = compared(cell.outputs, came.outputs)
     if found.sameness == "unknown":
         return replace(made, state="unknown", said=(f"{found.what[:1].upper()}{found.what[1:]}.", *said))
-    if found.sameness == "same":
-        return replace(made, said=tuple(said))
     again = second.get(cell.id) if second is not None else None
     if again is not None and again.outputs is not None and compared(came.outputs, again.outputs).sameness == "differs":
         return replace(made, state="random", said=(_random(cell, evidence), *said))

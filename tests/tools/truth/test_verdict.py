@@ -94,9 +94,14 @@ def test_cells_that_never_ran_or_were_edited_since_have_nothing_to_compare() -> 
 
 def test_an_edit_is_seen_by_what_the_kernel_ran_unless_the_numbers_are_another_kernels() -> None:
     cells = [cell(0, "1", "1"), cell(1, "2", "2"), cell(2, "3", "3")]
-    mine = judge(cells, came("1", "2", "3"), None, Evidence({1: "1", 2: "2", 3: "30"}))
+    mine = judge(cells, came("1", "2", "30"), None, Evidence({1: "1", 2: "2", 3: "old"}))
     assert [c.state for c in mine.cells] == ["same", "same", "new"]
     assert judge(cells, came("1", "2", "3"), None, Evidence({1: "a", 2: "b", 3: "c"})).verified
+
+
+def test_a_cell_that_was_edited_and_shows_the_same_all_the_same_is_verified_and_told() -> None:
+    verdict = judge([cell(0, "1", "1"), cell(1, "2", "2")], came("1", "2"), None, Evidence({1: "1", 2: "1 + 1"}))
+    assert verdict.verified and "edited after it ran, and shows the same" in said(verdict, 1)
 
 
 def test_cells_run_out_of_order_are_told() -> None:
