@@ -106,8 +106,7 @@ class Verdict:
 
 
 def _cell_of(data: Json) -> Judged:
-    unknown: State = "unknown"
-    state = next((known for known in _WORDS if known == data["state"]), unknown)
+    state = _STATES.get(str(data["state"]), "unknown")
     said = tuple(map(str, data.get("said", ())))
     return Judged(str(data["id"]), str(data["label"]), str(data["line"]), state, said, float(data.get("seconds", 0.0)))
 
@@ -122,6 +121,9 @@ _WORDS: dict[State, str] = {
     "skipped": "was left out",
     "not run": "did not run",
 }
+
+
+_STATES: dict[str, State] = {state: state for state in _WORDS}
 
 
 def word_of(state: str) -> str:
