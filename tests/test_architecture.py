@@ -113,6 +113,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "nbconvert": {"outside": LAZY},
     "nbformat": {"headless/": EAGER, "outside": LAZY, "tools/keeping.py": LAZY},
     "pandas": {"app/maptable.py": LAZY},
+    "plotly": {"app/reportfigures.py": LAZY},
     "papermill": {"headless/": LAZY},
     "openpyxl": {"tools/data/heads_excel.py": LAZY},
     "pyarrow": {"tools/data/heads_arrow.py": LAZY, "tools/data/opening.py": LAZY},
@@ -130,6 +131,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "typer": {"outside": EAGER},
     "yaml": {"extend/frontmatter.py": LAZY},
     "zstandard": {"tools/data/opening.py": LAZY},
+    "vl_convert": {"app/reportfigures.py": LAZY},
     "zmq": {"headless/page.py": EAGER},
 }  # fmt: skip
 

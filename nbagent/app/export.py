@@ -14,7 +14,7 @@ import copy
 import os
 import shlex
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -61,7 +61,7 @@ async def export(extension: Extension, line: str) -> str:
     """Carry out `%agent export …` and return where the file was written; raises `ConfigError` with one sentence."""
     wanted = read(line)
     if wanted.source:
-        notebook, name = from_file(_typed(wanted.source)), Path(wanted.source).stem
+        notebook, name = from_file(typed(wanted.source)), Path(wanted.source).stem
     else:
         try:
             async with open_document(extension.shell) as document:
@@ -74,7 +74,7 @@ async def export(extension: Extension, line: str) -> str:
     cells = f"{len(made.cells)} cell{'s' * (len(made.cells) != 1)}"
     gone = f", without the {left_out} %agent cell{'s' * (left_out != 1)}" if left_out else ""
     files = f", with {written} file{'s' * (written != 1)} beside it in {target.stem}_files" if written else ""
-    return f"Exported {cells} to {_shown(target)}{gone}{files}."
+    return f"Exported {cells} to {shown_path(target)}{gone}{files}."
 
 
 def read(line: str) -> Wanted:
@@ -99,7 +99,7 @@ def read(line: str) -> Wanted:
 def target_of(wanted: Wanted, name: str) -> Path:
     """Return the file to write to; raises `ConfigError` if it is there and may not be replaced."""
     file = wanted.file or f"{name or 'notebook'}-plain{KINDS[wanted.kind]}"
-    target = _typed(file)
+    target = typed(file)
     if target.is_dir():
         raise ConfigError(f"%agent export: {file} is a folder; name a file in it.")
     if target.exists() and not wanted.force:
@@ -107,12 +107,13 @@ def target_of(wanted: Wanted, name: str) -> Path:
     return target
 
 
-def _typed(name: str) -> Path:
+def typed(name: str) -> Path:
     """Return the path that a person typed: from the kernel's folder on, and without following a link."""
     return Path(os.path.abspath(os.path.expanduser(name)))  # noqa: PTH100, PTH111  (see above)
 
 
-def _shown(target: Path) -> str:
+def shown_path(target: Path) -> str:
+    """Return a path as people read it: from the kernel's folder on, if it lies in that."""
     try:
         return str(target.relative_to(Path.cwd()))
     except ValueError:
@@ -181,7 +182,7 @@ def plain(notebook: Any) -> tuple[Any, int]:
     made = copy.deepcopy(notebook)
     kept: list[Any] = []
     for cell in made.cells:
-        source = _without_ours(cell.source) if cell.cell_type == "code" else cell.source
+        source = without_ours(cell.source) if cell.cell_type == "code" else cell.source
         if cell.cell_type == "code" and (starts_agent(cell.source) or (source != cell.source and not source.strip())):
             continue
         cell.source = source
@@ -202,7 +203,7 @@ def _plain_output(output: Any) -> Any:
     return output
 
 
-def _without_ours(source: str) -> str:
+def without_ours(source: str) -> str:
     """Return a cell's source without the lines that only mean something to nbagent."""
     lines = source.split("\n")
     kept = [line for line in lines if not line.strip().startswith(_OURS) or line.strip().startswith("%agents")]
@@ -219,20 +220,28 @@ def write(notebook: Any, target: Path, kind: str, *, force: bool) -> int:
     """
     texts: dict[str, Callable[[], tuple[str, dict[str, bytes]]]] = {
         "ipynb": lambda: (_ipynb(notebook), {}),
-        "md": lambda: _markdown(notebook, target.stem),
+        "md": lambda: markdown(notebook, target.stem),
         "py": lambda: (script(notebook), {}),
     }
     text, files = texts[kind]()
+    return put(text, files, target, force=force, command="export")
+
+
+def put(text: str, files: Mapping[str, bytes], target: Path, *, force: bool, command: str) -> int:
+    """Write a text to `target` and `files` (by their names from its folder) beside it; return how many there are of these.
+
+    Raises `ConfigError` with one sentence, where `%agent COMMAND` is named, if one is there already or can't be written.
+    """
     beside = [(target.parent / name, data) for name, data in list(files.items())[:_FILES_LIMIT]]
     there = next((path for path, _ in beside if path.exists()), None)
     if there is not None and not force:
-        raise ConfigError(f"{_shown(there)} is there already. Choose another name, or --force replaces it.")
+        raise ConfigError(f"{shown_path(there)} is there already. Choose another name, or --force replaces it.")
     try:
         for path, data in [*beside, (target, clean(text).encode("utf-8"))]:
             replace_file(path, data)
     except (OSError, ToolError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(f"%agent export: {_shown(target)} can't be written: {why}.") from None
+        raise ConfigError(f"%agent {command}: {shown_path(target)} can't be written: {why}.") from None
     return len(beside)
 
 
@@ -246,12 +255,13 @@ def _ipynb(notebook: Any) -> str:
         raise ConfigError(f"%agent export: the notebook is not valid: {str(error).splitlines()[0]}") from None
 
 
-def _markdown(notebook: Any, name: str) -> tuple[str, dict[str, bytes]]:
+def markdown(notebook: Any, name: str, **options: Any) -> tuple[str, dict[str, bytes]]:
+    """Return a notebook as Markdown and its figures as files by their names; `options` are those of nbconvert's exporter."""
     try:
         from nbconvert import MarkdownExporter
     except ImportError:
         raise ConfigError("Markdown needs nbconvert, which is not installed here: pip install nbconvert.") from None
-    text, resources = MarkdownExporter().from_notebook_node(
+    text, resources = MarkdownExporter(**options).from_notebook_node(
         notebook, {"unique_key": name, "output_files_dir": f"{name}_files", "metadata": {"name": name}}
     )
     files: dict[str, bytes] = resources.get("outputs") or {}

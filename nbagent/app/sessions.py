@@ -133,7 +133,7 @@ def delete(extension: Extension, rest: str) -> str:
         raise ConfigError(f"Another kernel uses the session {one.id}: it is not deleted.")
     live = one.id in _live(extension)
     used = " It is the one that this notebook is in: the next %%agent cell then begins a new one." if live else ""
-    if not sure and not _yes(extension, f"Delete the session {named(one)} for good?{used} y or n: "):
+    if not sure and not yes(extension, f"Delete the session {named(one)} for good?{used} y or n: "):
         return f"Not deleted: {one.id}.{used} (%agent delete {one.id} --yes deletes it without asking.)"
     for seat, conversation in list(extension.conversations.items()):
         if conversation.session.id == one.id:
@@ -163,7 +163,7 @@ def _remove(path: Path) -> None:
             shutil.rmtree(beside)
 
 
-def _yes(extension: Extension, question: str) -> bool:
+def yes(extension: Extension, question: str) -> bool:
     """Ask in the cell itself; where the front end takes no input, that is no yes."""
     import sys
 

@@ -14,7 +14,7 @@ from nbagent.core.ports import Cell
 
 _REFERENCE = re.compile(
     r"(?P<open>`?)(?P<cell>In\[(?P<number>\d+)\]|cell (?P<id>[\w-]{4,64}))(?::(?P<line>\d+)(?:[-–](?P<last>\d+))?)(?P=open)"
-    r"(?:[ \t]*[:,–-]?[ \t]*`(?P<quote>[^`\n]+)`)?"
+    r"(?:[ \t]*[:,–-]?[ \t]*`(?!(?:In\[\d+\]|cell [\w-]+):\d)(?P<quote>[^`\n]+)`)?"
 )
 _HEADING = re.compile(r"^#{2,4} *(?:\d+[.)] *)?\**(?P<weight>high|medium|low)\b\**", re.IGNORECASE)
 _ANY_HEADING = re.compile(r"^#{2,4} ")

@@ -31,6 +31,11 @@ class RunTimes:
         known = [found for found in (self._last.get(cell.id), last_timing(cell)) if found is not None]
         return max(known)[1] if known else None
 
+    def run_of(self, cell: Cell) -> tuple[float, float] | None:
+        """Return when the cell's last run ended (seconds since 1970) and how many seconds it took; None where not known."""
+        known = [found for found in (self._last.get(cell.id), last_timing(cell)) if found is not None]
+        return max(known) if known else None
+
     def is_long(self, cell: Cell) -> bool:
         """Whether the cell's last run took long."""
         return (self.last(cell) or 0.0) >= LONG

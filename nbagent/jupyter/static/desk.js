@@ -12,6 +12,7 @@
  *
  * @typedef {{connect: (slot: (...args: any[]) => void) => void, disconnect: (slot: (...args: any[]) => void) => void}} Signal
  */
+import { JUMP_STYLE, jump } from "./desk_jump.js";
 import { trayHanger } from "./desk_tray.js";
 
 const DESK_VERSION = 1;
@@ -143,7 +144,7 @@ function initialize({ model }) {
   const notebook = context.model.sharedModel;
   const page = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
   const style = document.createElement("style");
-  style.textContent = STYLE;
+  style.textContent = STYLE + JUMP_STYLE;
   /** @type {Map<string, ReturnType<typeof setTimeout>>} */
   const waiting = new Map();
   /** @type {Set<HTMLElement>} */
@@ -231,6 +232,11 @@ function initialize({ model }) {
     const [, op, run] = LINK.exec(link?.getAttribute("href") ?? "") ?? [];
     const [, goal] = JUMP.exec(link?.getAttribute("href") ?? "") ?? [];
     const node = panelsOf(context).find((mine) => mine.contains(link ?? null));
+    if (live && link && node && jump(link.getAttribute("href") ?? "", node, notebook)) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      return;
+    }
     if (goal && node) {
       event.preventDefault();
       event.stopImmediatePropagation();

@@ -1,0 +1,73 @@
+"""HTML of a cell's output made harmless for a page that others open: tables and words stay, whatever acts or loads goes.
+
+nbconvert's own sanitiser does it (bleach), with a list of our own that is shorter. Read `cleaner`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from nbagent.core.errors import ConfigError
+
+NEEDS = "A report needs nbconvert, which is not installed here: pip install nbconvert (it comes with jupyterlab)."
+LIMIT = 400_000
+"""Characters of one output's HTML that are shown."""
+
+_TAGS = [
+    *("table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption", "colgroup", "col"),
+    *(
+        "p",
+        "div",
+        "span",
+        "br",
+        "hr",
+        "b",
+        "strong",
+        "i",
+        "em",
+        "u",
+        "sub",
+        "sup",
+        "small",
+        "code",
+        "pre",
+        "blockquote",
+    ),
+    *("ul", "ol", "li", "dl", "dt", "dd", "h3", "h4", "h5", "h6"),
+]
+_ATTRIBUTES = {"th": ["colspan", "rowspan", "scope"], "td": ["colspan", "rowspan"], "*": ["style"]}
+_STYLES = ["text-align", "font-weight", "font-style", "color", "background-color", "width"]
+_DROPPED = re.compile(
+    r"<(script|style|template|noscript|iframe|object|svg|head|title|button|select)\b.*?(?:</\1\s*>|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ACTS = re.compile(r"<(?:script|iframe|object|embed|video|audio|canvas|svg)\b", re.IGNORECASE)
+_WORDS = re.compile(r"<[^>]*>")
+
+
+def cleaner() -> Callable[[str], str]:
+    """Return what makes HTML harmless; raises `ConfigError` where nbconvert is not there."""
+    try:
+        from nbconvert.preprocessors.sanitize import SanitizeHTML
+    except ImportError:
+        raise ConfigError(NEEDS) from None
+    made = SanitizeHTML(tags=_TAGS, attributes=_ATTRIBUTES, styles=_STYLES, strip=True)
+
+    def clean(html: str) -> str:
+        text = html[:LIMIT]
+        while (less := _DROPPED.sub("", text)) != text:  # what falls together from two halves goes, too
+            text = less
+        return str(made.sanitize_html_tags(text))
+
+    return clean
+
+
+def acts(html: str) -> bool:
+    """Whether HTML would do or load something: then it is more than a table, and harmless it would say nothing."""
+    return bool(_ACTS.search(html))
+
+
+def words_of(html: str) -> str:
+    """Return the words of HTML, for looking numbers up."""
+    return _WORDS.sub(" ", _DROPPED.sub(" ", html[:LIMIT]))
