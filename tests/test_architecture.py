@@ -101,7 +101,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "numpy": {"tools/data/draw_plotly.py": LAZY},
     "kaleido": {"tools/data/draw.py": LAZY},
     "matplotlib": {"tools/data/draw_plotly.py": LAZY},
-    "vl_convert": {"tools/data/draw.py": LAZY},
+    "vl_convert": {"app/reportfigures.py": LAZY, "tools/data/draw.py": LAZY},
     "jupyter_client": {"headless/": EAGER, "outside": LAZY},
     "jupyter_ui_poll": {"jupyter/": EAGER},
     "jupyter_core": {"headless/": EAGER, "tools/servers.py": LAZY},
@@ -131,7 +131,6 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "typer": {"outside": EAGER},
     "yaml": {"extend/frontmatter.py": LAZY},
     "zstandard": {"tools/data/opening.py": LAZY},
-    "vl_convert": {"app/reportfigures.py": LAZY},
     "zmq": {"headless/page.py": EAGER},
 }  # fmt: skip
 
