@@ -130,7 +130,10 @@ class Matcher:
         part = typed(context.text_until_cursor) if in_prompt(context.full_text, context.line_with_cursor) else None
         if part is None:
             return {"completions": []}
-        made = [SimpleCompletion(text=text, type=kind) for text, kind in candidates(self._extension, part)]
+        made = [  # JupyterLab would break a line in what it shows beside a name
+            SimpleCompletion(text=text, type=kind.replace(" ", "\u00a0"))
+            for text, kind in candidates(self._extension, part)
+        ]
         return {"completions": made, "matched_fragment": part, "suppress": True, "ordered": True}
 
 
