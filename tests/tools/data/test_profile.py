@@ -248,3 +248,14 @@ async def test_the_tool_only_looks_and_names_the_nearest_variable():
 def test_any_values_make_a_profile(values):
     text = asyncio.run(said_of(pd.DataFrame({"x": pd.Series(values, dtype=object), "n": range(len(values))})))
     assert len(text) < 6_000
+
+
+@pytest.mark.slow
+async def test_a_look_at_all_rows_ends_at_once_when_it_is_cancelled():
+    begun = asyncio.Event()
+    frame = pd.DataFrame({f"c{n}": np.arange(3_000_000) for n in range(10)})
+    looking = asyncio.create_task(profiled("t", {"t": frame}, full=True, progress=lambda _: begun.set()))
+    await asyncio.wait_for(begun.wait(), 60)
+    looking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(looking, 5)
