@@ -152,7 +152,7 @@ def index(value: Any) -> Iterator[str]:
         return
     yield f"pandas {index_words(value)}, {len(value):,} labels, {dtype_words(value.dtype)}"
     if len(value) and can_read(value.dtype):
-        yield first_line(value.name, value[:10].tolist(), len(value))
+        yield first_line(value.name, [value[n] for n in range(min(10, len(value)))], len(value))  # no tolist: it takes all of a level
 
 
 def array(value: Any) -> Iterator[str]:

@@ -18,7 +18,7 @@ from nbagent.tools.describe import brief, brief_of, label_of, short, signature_o
 
 _FIELDS = 60
 _IN_LINE = 4
-_COUNTED = 20_000
+_COUNTED = 2_000
 UNSET = object()
 
 
