@@ -19,6 +19,7 @@ from nbagent.tools.describe import brief
 
 _DEPTH = 12
 _ITEMS = 200
+_WITHOUT_DATA = frozenset({"type", "mode", "name", "xaxis", "yaxis", "scene", "subplot", "geo", "fill", "stackgroup"})
 
 
 def _lines(facts: FigureFacts) -> Iterator[str]:
@@ -58,7 +59,11 @@ def plotly(value: Any) -> Iterator[str]:
     """Describe a figure of plotly by the JSON that it keeps; nothing of it is copied."""
     inside = held(value)
     frames = inside.get("_frame_objs")
-    yield from _lines(of_plotly({"data": inside.get("_data"), "layout": inside.get("_layout"), "frames": frames}))
+    data, layout = inside.get("_data"), inside.get("_layout")
+    traces = [trace for trace in data[:_ITEMS] if type(trace) is dict] if type(data) is list else []
+    drawn = [{name: item for name, item in trace.items() if name in _WITHOUT_DATA} for trace in traces]
+    yield of_plotly({"data": drawn, "layout": layout}).brief()
+    yield from of_plotly({"data": data, "layout": layout, "frames": frames}).text().splitlines()
 
 
 # ── altair ───────────────────────────────────────────────────────────────────────────────────────────────────────────

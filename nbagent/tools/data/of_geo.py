@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nbagent.tools.data import of_pandas
-from nbagent.tools.data.kinds import is_a, library
+from nbagent.tools.data.kinds import held, is_a, library
 from nbagent.tools.describe import label_of, short
 
 _LOOKED_AT = 1_000
@@ -25,7 +25,7 @@ def frame(value: Any) -> Iterator[str]:
     table = of_pandas.own_frame(value)
     lines = of_pandas.frame(value)
     yield next(lines)
-    active = getattr(table, "_geometry_column_name", None)
+    active = held(value).get("_geometry_column_name")
     labels = [
         label
         for label, dtype in itertools.islice(table.dtypes.items(), 10_000)

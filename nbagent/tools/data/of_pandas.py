@@ -31,16 +31,16 @@ _OF_EACH = 3
 
 
 def own_frame(value: Any) -> Any:
-    """Return the frame itself, or, of somebody's subclass, the same data as a frame of pandas."""
-    if find_own(value, {"pandas:DataFrame": True, "geopandas:GeoDataFrame": True}):
+    """Return the frame itself, or, of a subclass, geopandas' too, the same data as a frame of pandas."""
+    if find_own(value, {"pandas:DataFrame": True}):
         return value
     pandas = sys.modules["pandas"]
     return pandas.DataFrame._from_mgr(manager := object.__getattribute__(value, "_mgr"), manager.axes)  # noqa: SLF001
 
 
 def own_series(value: Any) -> Any:
-    """Return the series itself, or, of somebody's subclass, the same data as a series of pandas."""
-    if find_own(value, {"pandas:Series": True, "geopandas:GeoSeries": True}):
+    """Return the series itself, or, of a subclass, geopandas' too, the same data as a series of pandas."""
+    if find_own(value, {"pandas:Series": True}):
         return value
     pandas = sys.modules["pandas"]
     plain = pandas.Series._from_mgr(manager := object.__getattribute__(value, "_mgr"), manager.axes)  # noqa: SLF001
@@ -152,7 +152,9 @@ def index(value: Any) -> Iterator[str]:
         return
     yield f"pandas {index_words(value)}, {len(value):,} labels, {dtype_words(value.dtype)}"
     if len(value) and can_read(value.dtype):
-        yield first_line(value.name, [value[n] for n in range(min(10, len(value)))], len(value))  # no tolist: it takes all of a level
+        yield first_line(
+            value.name, [value[n] for n in range(min(10, len(value)))], len(value)
+        )  # no tolist: it takes all of a level
 
 
 def array(value: Any) -> Iterator[str]:
