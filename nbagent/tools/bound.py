@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,6 +22,7 @@ from nbagent.tools import effects, marks
 from nbagent.tools.cells import find_cell, ran_result, starts_agent
 from nbagent.tools.data.pictures import Pictures, looked_at
 from nbagent.tools.ledger import Ledger
+from nbagent.tools.progress import Watch, watched
 from nbagent.tools.results import output_blocks
 from nbagent.tools.seen import Places, Seen
 from nbagent.tools.times import RunTimes, duration
@@ -35,6 +36,7 @@ AGENT_CELL = "it starts with %%agent, and an agent can't run another agent's cel
 class Done:
     """A run of one cell: `ran` is None where it was interrupted; `lost` says what the notebook did not take.
 
+    `far` says how far code that was stopped had come, if it told.
     `cancelled`: the interrupt has cancelled the call's task, and raising `stopped` hands that on.
     """
 
@@ -44,9 +46,11 @@ class Done:
     lost: str = ""
     said: str = ""
     cancelled: bool = False
+    far: str = ""
 
     def stopped(self, output: str) -> Interrupted | CutOff:
         """Return what to raise where the run was interrupted; `output` is told of the call so far."""
+        output = "\n".join(filter(None, (output, self.far)))
         return CutOff(output) if self.cancelled else Interrupted(output)
 
 
@@ -220,18 +224,20 @@ class Bound:
         found = next((cell_id for cell_id in mine if cell_id in ids), None) or (cells[-1].id if cells else "")
         return Anchor(found)
 
-    async def execute(self, cell: Cell, source: str, did: str, verb: str) -> Result:
+    async def execute(self, call: Call, cell: Cell, source: str, did: str, verb: str) -> Result:
         """Run `source` as `cell` and return its result.
 
         `did` begins the sentence for the model, `verb` the summary for people. Raises `Done.stopped` with the output.
         """
         if starts_agent(source):
             raise ToolError(f"{did}, but it was not run: {AGENT_CELL}")
-        done = await self.run(cell, source)
+        done = await self.run(cell, source, call.progress)
         if done.ran is None:
             raise done.stopped(done.said or (plain_text(output_blocks(done.outputs)) if done.outputs else ""))
         blocks = await self.blocks(done.outputs or done.ran.outputs, f"{did} and ran.")
-        return ran_result(cell.id, f"{did} and ran", verb, done.ran, blocks, done.lost)
+        return ran_result(
+            cell.id, f"{did} and ran", verb, done.ran, blocks, " ".join(filter(None, (done.lost, done.far)))
+        )
 
     async def blocks(self, outputs: Sequence[Output], did: str = "") -> list[Block]:
         """Return outputs as the model sees them, with the pictures of figures.
@@ -243,8 +249,8 @@ class Bound:
         except asyncio.CancelledError:
             raise CutOff(f"{did}\n{plain_text(output_blocks(outputs))}".strip()) from None
 
-    async def run(self, cell: Cell, source: str) -> Done:
-        """Run `source` as `cell`; the cell gets the outputs as they come and is idle again whatever happens.
+    async def run(self, cell: Cell, source: str, tell: Callable[[str], object]) -> Done:
+        """Run `source` as `cell` and `tell` how far it is; the cell gets the outputs as they come and is idle again whatever happens.
 
         A cancellation is not raised here but in what is returned: the caller raises it with all that the call has done.
         """
@@ -252,10 +258,12 @@ class Bound:
         sink = await self.notebook.begin_run(cell.id)
         began = time.monotonic()
         ran: Ran | None = None
+        watch: Watch | None = None
         said_so_far, lost, cancelled = "", "", False
         outputs: tuple[Output, ...] = ()
         try:
-            ran = await self.kernel.run(source, emit=sink.emit, timeout=self.timeout)
+            async with watched(sink.emit, tell) as watch:
+                ran = await self.kernel.run(source, emit=watch.emit, timeout=self.timeout)
         except Interrupted as interrupt:
             said_so_far = interrupt.output
         except asyncio.CancelledError:
@@ -270,7 +278,11 @@ class Bound:
                 lost = "The outputs did not reach the notebook in time."
             except NotebookError as error:  # the run itself counts, and a cancellation must not be covered by this
                 lost = f"The outputs did not reach the notebook: {error}"
-        return Done(ran, outputs, seconds, lost, said_so_far, cancelled)
+        cut = watch is not None and (ran is None or ran.status == "timeout")
+        far = watch.progress if watch is not None and cut else None
+        return Done(
+            ran, outputs, seconds, lost, said_so_far, cancelled, f"It had come to: {far.text()}." if far else ""
+        )
 
     def _ran(self, cell: Cell, ran: Ran | None, seconds: float) -> None:
         ended: Literal["ok", "error", "timeout", "interrupted"] = ran.status if ran else "interrupted"

@@ -104,7 +104,7 @@ def _add_cell(bound: Bound) -> Tool:
         if cell_type == "code":
             note = " ".join(filter(None, (note, hint_on(source, seen.listing or (), cell.id))))
         if run and cell_type == "code":
-            return noted(await bound.execute(cell, source, did, "added"), note)
+            return noted(await bound.execute(call, cell, source, did, "added"), note)
         has_not = "" if cell_type == "markdown" else " It has not run."
         return noted(Result((text_block(f"{did}.{has_not}"),), f"added a {cell_type} cell", cells=(cell.id,)), note)
 
@@ -177,7 +177,7 @@ def _edit_cell(bound: Bound) -> Tool:
             raise NotebookError(f"cell {found.id} holds another text after the edit: read it again; it has not run")
         did = f"Cell {found.id} edited"
         if will_run:
-            return noted(await bound.execute(edited, source, did, "edited"), note)
+            return noted(await bound.execute(call, edited, source, did, "edited"), note)
         marked = await bound.mark_stale(found, source)
         if run and found.type == "code":
             raise ToolError(f"{did}, but it was not run: {AGENT_CELL}.{marked}")

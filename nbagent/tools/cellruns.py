@@ -7,7 +7,7 @@ with the other cell tools is in bound.py. Read `_Plan`, then `run_all`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nbagent.core.errors import CutOff, NotebookError, ToolError
@@ -53,7 +53,7 @@ def _run_cell(bound: Bound) -> Tool:
         exact=True,
         target=lambda given: given["cell"].strip(),
     )
-    async def run_cell(_call: Call, cell: str) -> Result:
+    async def run_cell(call: Call, cell: str) -> Result:
         """Run a code cell that is already in the notebook, as it is. Read the cell first.
 
         Args:
@@ -64,7 +64,7 @@ def _run_cell(bound: Bound) -> Tool:
             raise ToolError(f"cell {found.id} is a {found.type} cell: only code cells run")
         if bound.notebook.proposes_only:
             raise ToolError(_ELSEWHERE)
-        return await bound.execute(found, found.source, f"Cell {found.id} was not changed", "ran")
+        return await bound.execute(call, found, found.source, f"Cell {found.id} was not changed", "ran")
 
     return run_cell
 
@@ -214,11 +214,12 @@ class _Running:
         cells = self._plan.cells
         last: Done | None = None
         for place, cell in enumerate(cells, 1):
-            self._call.progress(f"{place} of {len(cells)}: {label_of(cell)} {first_line(cell.source)}")
+            where = f"{place} of {len(cells)}: {label_of(cell)} {first_line(cell.source)}"
+            self._call.progress(where)
             if why := await self._changed(cell):
                 self._lines.append(f"- {_name(cell)}: not run: {why}")
                 return self._result(stopped=f"It stopped before {label_of(cell)}.")
-            last = await self._bound.run(cell, cell.source)
+            last = await self._bound.run(cell, cell.source, self._progress(where))
             self._ran.append(cell.id)
             self._lines.append(_line(cell, last))
             if last.ran is None:
@@ -227,6 +228,9 @@ class _Running:
                 blocks = await self._bound.blocks(last.outputs or last.ran.outputs)
                 return self._result(stopped=f"It stopped at {_name(cell)}: {last.ran.status}.", blocks=blocks)
         return self._result()
+
+    def _progress(self, where: str) -> Callable[[str], object]:
+        return lambda text: self._call.progress(f"{where} · {text}")
 
     async def _changed(self, cell: Cell) -> str:
         """Return why a cell is not what the person was shown any more, "" where it is."""

@@ -6,7 +6,7 @@ Pure text: no port is called here. Read `overview` first; what the model has see
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from nbagent.core.errors import NotebookError, ToolError
 from nbagent.core.messages import Block, clean, text_block
@@ -128,17 +128,24 @@ def _image_size(mime: str, data: str) -> str:
 
 
 def overview(
-    cells: Sequence[Cell], *, total: int, own: str | None, budget: int = 16_000, each: int = 3_000
+    cells: Sequence[Cell],
+    *,
+    total: int,
+    own: str | None,
+    budget: int = 16_000,
+    each: int = 3_000,
+    took: Callable[[Cell], str] = lambda _: "",
 ) -> tuple[str, list[Cell]]:
     """Return the numbered overview of `cells` and those of them whose whole source is in it.
 
-    A source longer than `each` characters, or past the `budget` of all sources, is shown by its first lines.
+    A source longer than `each` characters, or past the `budget` of all sources, is shown by its first lines. `took` says of a
+    cell how long its last run was, where that is worth knowing.
     """
     parts: list[str] = []
     whole: list[Cell] = []
     for cell in cells:
         number = f" In[{cell.number}]" if cell.number is not None else " not run" if cell.type == "code" else ""
-        head = f"{cell.index + 1}. {cell.id} {cell.type}{number}{notes(cell, own)}"
+        head = f"{cell.index + 1}. {cell.id} {cell.type}{number}{notes(cell, own, took(cell))}"
         if len(cell.source) <= min(each, budget):
             budget -= len(cell.source)
             whole.append(cell)
@@ -153,10 +160,11 @@ def overview(
     return f"{total} cells. Each: place, id, type, In[n]; then its source and → its outputs.\n\n{listed}", whole
 
 
-def notes(cell: Cell, own: str | None) -> str:
-    """Return what the model should know of a cell beside its text, in brackets, or ""."""
+def notes(cell: Cell, own: str | None, took: str = "") -> str:
+    """Return what the model should know of a cell beside its text, in brackets, or ""; `took`: how long its last run was."""
     said = ["the agent's own cell: this conversation"] if cell.id == own else ["written by an agent"] * is_agents(cell)
     said += ["marked “don't rerun” by the person"] * is_kept(cell) + ["stale: edited, not run since"] * is_stale(cell)
+    said += [took] if took else []
     return f" ({'; '.join(said)})" if said else ""
 
 

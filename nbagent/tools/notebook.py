@@ -67,7 +67,7 @@ def _reading(bound: Bound) -> list[Tool]:
         every = await bound.listed()
         start, limit = max(start, 1), max(limit, 1)
         page = [await notebook.read(cell.id) if cell.type == "code" else cell for cell in every[start - 1 :][:limit]]
-        text, whole = overview(page, total=len(every), own=notebook.own_cell)
+        text, whole = overview(page, total=len(every), own=notebook.own_cell, took=bound.times.told)
         for cell in whole:
             seen.learn(cell)
         rest = len(every) - (start - 1 + len(page))
@@ -85,7 +85,7 @@ def _reading(bound: Bound) -> list[Tool]:
         found = await bound.read(cell)
         seen.learn(found)
         number = f" In[{found.number}]" if found.number is not None else ""
-        about = notes(found, notebook.own_cell)
+        about = notes(found, notebook.own_cell, bound.times.told(found))
         head = f"Cell {found.id} ({found.type}{number}){about}, source:\n{found.source or '(empty)'}"
         if found.type != "code":
             return Result((text_block(head),), seen.label(found.id))

@@ -15,6 +15,10 @@ LONG = 30.0
 """Seconds from which on a run counts as long: a person is asked before it is made again."""
 
 
+TOLD = 5.0
+"""Seconds from which on a listing of cells tells how long the last run was."""
+
+
 class RunTimes:
     """The last run of each cell of this kernel's notebooks, by the cell's id. Lives as long as the kernel."""
 
@@ -35,6 +39,11 @@ class RunTimes:
         """Return when the cell's last run ended (seconds since 1970) and how many seconds it took; None where not known."""
         known = [found for found in (self._last.get(cell.id), last_timing(cell)) if found is not None]
         return max(known) if known else None
+
+    def told(self, cell: Cell) -> str:
+        """Return what is told of the cell's last run in a listing, "" where it was short or is not known."""
+        seconds = self.last(cell) or 0.0
+        return f"last took {duration(seconds)}" if seconds >= TOLD else ""
 
     def is_long(self, cell: Cell) -> bool:
         """Whether the cell's last run took long."""
