@@ -80,7 +80,9 @@ async def report(extension: Extension, line: str) -> str:
     runs = {run.id: run for run in map(Run.of, await asyncio.to_thread(runs_in, extension.folder / FOLDER))}
     cells = [cell for cell in notebook.cells if cell.get("id") != own]
     pictures = extension.folder if wanted.kind == "html" else None
-    material = Material(cells, f"{name}.ipynb", runs, clean_html, pictures, extension.timer.times, own)
+    material = Material(
+        cells, f"{name}.ipynb", runs, clean_html, pictures, extension.timer.times, extension.pictures, own
+    )
     page = await made(
         material, title=wanted.title or title_of(cells) or name, code=wanted.code, summary=summary, checked=checked
     )

@@ -16,12 +16,14 @@ from typing import Any
 
 from nbagent.app.export import without_ours
 from nbagent.app.history import Kept
-from nbagent.app.reportfigures import NOT_STILL, described, interactive, picture_of
+from nbagent.app.reportfigures import NOT_STILL, picture_of
 from nbagent.app.reportfiles import embedded
 from nbagent.app.safehtml import acts, words_of
 from nbagent.core.messages import Json, clean
 from nbagent.core.ports import Cell
 from nbagent.tools.cells import first_line, starts_agent
+from nbagent.tools.data.figures_bundles import figure_in
+from nbagent.tools.data.pictures import Pictures
 from nbagent.tools.marks import KEY, is_marker
 from nbagent.tools.numbers import Shown, Source, Trace, cells_linked, traced
 from nbagent.tools.times import RunTimes, duration
@@ -65,7 +67,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a report is made of. `clean_html` makes HTML harmless; `times` knows what ran in this kernel; `own`: its cell.
+    """What a report is made of. `clean_html` makes HTML harmless; `times` knows what ran in this kernel; `pictures` draws figures; `own`: its cell.
 
     `folder` is where pictures that texts show are taken from (None: they stay links).
     """
@@ -76,6 +78,7 @@ class Material:
     clean_html: Callable[[str], str]
     folder: Path | None
     times: RunTimes = field(default_factory=RunTimes)
+    pictures: Pictures = field(default_factory=Pictures)
     own: str = ""
 
 
@@ -161,10 +164,10 @@ async def _shown(material: Material, output: Any, source: str) -> ShownPart | No
         return Words(clean(_overwritten(text))) if text.strip() and output.get("name") != "stderr" else None
     if kind == "error":
         return Words(clean(f"{output.get('ename')}: {output.get('evalue')}"), "error")
-    data = described(output.get("data") or {})
-    if (picture := await picture_of(data, source)) is not None:
+    data: Mapping[str, Any] = output.get("data") or {}
+    if (picture := await picture_of(data, source, material.pictures)) is not None:
         return picture
-    if interactive(data):
+    if figure_in(data) is not None:
         return Words(NOT_STILL, "note")
     if "text/html" in data and not acts(html := _text(data["text/html"])):
         return Table(await asyncio.to_thread(material.clean_html, clean(html)))
