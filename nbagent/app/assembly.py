@@ -151,7 +151,7 @@ class Assembly:
                 await asyncio.to_thread(self.kept.reads, Path(path))
             if piece.cell is not None:
                 self.conversation.seen.learn(piece.cell)
-        for text in filter(None, [given.line, *given.hints]):
+        for text in (text for text in (given.line, *given.hints) if text):
             self.place.view.show(before_run(Noted, text=text, level="info"))
         return given.blocks
 
