@@ -55,7 +55,7 @@ def _by_kaleido(kind: str, figure: Any) -> bytes:
         raise CannotDraw(f"kaleido draws no {kind}")
     if any(str(trace.get("type", "")).startswith(_REMOTE) for trace in figure["data"]):
         raise CannotDraw("its map would have to be loaded from elsewhere")
-    import kaleido
+    import kaleido  # pyright: ignore[reportMissingImports]  (only where it is)
 
     os.environ.update(CHOREO_PROXY_SERVER=_DEAD, http_proxy=_DEAD, https_proxy=_DEAD)
     layout = dict(figure.get("layout") or {})
