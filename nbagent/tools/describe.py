@@ -84,10 +84,8 @@ def _brief(value: Any, depth: int) -> str:
     cls = type(value)
     if cls is str:
         return _brief_text(value)
-    if cls is int:
-        return repr(value) if value.bit_length() < 200 else f"int of {value.bit_length():,} bits"
-    if has_plain_repr(cls):
-        return short(mask(repr(value)))
+    if cls is int or has_plain_repr(cls):
+        return _brief_repr(value)
     if (known := _BRIEF.get(next(iter(names_of(cls))))) is not None:
         return known(value, depth)
     if (describer := find_describer(cls)) is not None:
@@ -98,12 +96,20 @@ def _brief(value: Any, depth: int) -> str:
 def brief_plain(value: Any, depth: int = _DEPTH) -> str:
     """Return what is told of a value in one line where no describer is asked."""
     cls = type(value)
+    if cls is int or has_plain_repr(cls):
+        return _brief_repr(value)
     for base in names_of(cls):
         if (known := _BRIEF.get(base)) is not None:
             return known(value, depth)
     if is_lazy(cls):
         return f"{class_name(cls)}, lazy: not computed"
     return f"object of class {class_name(cls)}"
+
+
+def _brief_repr(value: Any) -> str:
+    if type(value) is int and value.bit_length() >= 200:
+        return f"int of {value.bit_length():,} bits"
+    return short(mask(repr(value)))
 
 
 def _brief_described(describer: Describer, value: Any, depth: int) -> str:
