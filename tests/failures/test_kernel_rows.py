@@ -80,7 +80,8 @@ async def test_a_figure_stays_in_its_cell_whatever_is_clicked_before_it_is_drawn
                 await asyncio.wait({running}, timeout=0.2)
             (await running).says("Drawn.")
             drawn = server.requests[-2].body["messages"][-1]["content"][0]["content"]
-            assert [block["type"] for block in drawn] == ["text", "image"]
+            assert [block["type"] for block in drawn] == ["text", "text", "image"]
+            assert "matplotlib figure" in drawn[1]["text"]
             assert await room.value("plt.get_fignums()") == []
             await room.still_works()
         server.assert_clean()

@@ -79,7 +79,8 @@ LAZY = """
 import polars as pl, pandas as pd, numpy as np
 computed = []
 def count(frame): computed.append("polars"); return frame
-lazy = pl.LazyFrame({"a": [1, 2], "b": ["x", "y"]}).map_batches(count, schema={"a": pl.Int64, "b": pl.String})
+fresh = pl.LazyFrame({"a": [1, 2], "b": ["x", "y"]})
+lazy = fresh.map_batches(count, schema={"a": pl.Int64, "b": pl.String})
 
 def stub(module, name):
     def fail(self, *args): computed.append(f"{module} {name}"); raise RuntimeError("computed")
@@ -100,7 +101,7 @@ for _ in range(10_000): tower = [tower]
 
 async def test_lazy_and_endless_things_are_never_computed_consumed_or_followed(tmp_path):
     """Rows 95 and 97: frames that compute, things that are used up, containers that hold themselves or never end."""
-    names = ["lazy", "dask", "spark", "ibis", "sub", "gen", "it", "file", "ring", "loop", "tower"]
+    names = ["fresh", "lazy", "dask", "spark", "ibis", "sub", "gen", "it", "file", "ring", "loop", "tower"]
     with MessagesServer() as server:
         async with Room(tmp_path, server, **ALLOW) as room:
             await room.cell(LAZY)
@@ -115,8 +116,9 @@ async def test_lazy_and_endless_things_are_never_computed_consumed_or_followed(t
             assert all(f"\n{name}: " in f"\n{listed}" for name in names), listed
             assert all(len(text) < 3_000 and "failed" not in text for text in room.results())
             told = dict(zip(names, inspected, strict=True))
-            assert all("not computed" in told[name] for name in ("lazy", "dask", "spark", "ibis", "sub")), told
-            assert "'a'  Int64" in told["lazy"]
+            assert all("not computed" in told[name] for name in ("fresh", "lazy", "dask", "spark", "ibis", "sub")), told
+            assert "'a'  Int64" in told["fresh"]
+            assert "collect_schema()" in told["lazy"]  # to resolve a plan may read files: it is left to the person
             assert await room.value("[computed, list(gen), list(it), file.read()]") == [
                 [],
                 [0, 1, 2],
