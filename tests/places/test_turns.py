@@ -22,7 +22,7 @@ BEGIN = """
 import asyncio, json, os, signal, sys, threading
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from tests.support.turns import until
+from tests.support.turns import wait_until
 from nbagent.app.extension import current
 from nbagent.jupyter.queued import QueuedKernel
 here, told, rans = Path({folder!r}), [], []
@@ -36,7 +36,7 @@ async def agent(code, timeout=60):
     except BaseException as stopped:
         rans.append([type(stopped).__name__, None])
 async def there(name):
-    await until((here / name).exists, within=60)
+    await asyncio.to_thread(wait_until, (here / name).exists)
 """
 AWAITS = "(here / '{0} began').touch()\nawait there('{0} go')\nprint('the agent')"
 THEN_BLOCKS = AWAITS + "\n(here / '{0} blocks').touch()\nthreading.Event().wait(60)"
