@@ -61,8 +61,8 @@ types-js: $(VENV)/.dev $(BUILD)/node/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BUILD)/node/node_modules/.bin/tsc --project tests/js
 
 UNITS := tests/core tests/prompt tests/tools tests/esm tests/meta tests/test_architecture.py tests/test_size.py
-test-quick: $(VENV)/.dev  # by file: those of the source's shape share its syntax trees
-	@$(PYTEST) -q -n 2 --dist loadfile $(UNITS) -m "$(FAST) and not slow"
+test-quick: $(VENV)/.dev  # by file: those of the source's shape share its syntax trees. An analyst's libraries take seconds to import
+	@$(PYTEST) -q -n 2 --dist loadfile $(UNITS) --ignore=tests/tools/data -m "$(FAST) and not slow"
 
 test-fast: $(VENV)/.dev $(BUILD)/mcp/.installed
 	@$(PYTEST) -q -n 2 --dist worksteal --ignore=tests/browser -m "$(FAST)"

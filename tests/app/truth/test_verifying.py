@@ -161,7 +161,7 @@ async def test_a_clean_run_that_is_stopped_or_takes_too_long_leaves_no_process_a
     (tmp_path / "scratch").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     pid_file = tmp_path / "pid"
-    source = f"import os, time\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\nprint('there')\nwhile True:\n    time.sleep(1)"
+    source = f"import os, threading\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\nprint('there')\nthreading.Event().wait()"
     notebook = MemoryNotebook([code(source, "", 1)])
     cells = await notebook.cells()
     said: list[str] = []
@@ -174,4 +174,4 @@ async def test_a_clean_run_that_is_stopped_or_takes_too_long_leaves_no_process_a
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
     assert list((tmp_path / "scratch").iterdir()) == []
-    assert said[-1].startswith("1 of 1: import os, time")
+    assert said[-1].startswith("1 of 1: import os, threading")
