@@ -1,6 +1,7 @@
 # make demo    the quickstart notebook, headless: no key, no network beyond the package registries
 # make lab     the quickstart in JupyterLab, to run by hand; what the demo wrote lies beside it
-# make test    all of it: lint, types, every test (real kernels, real JupyterLab in a real Chromium)
+# make test    lint, types, the tests (real kernels, real JupyterLab in a real Chromium), all but the long ones
+# make test-long     variants and repeats that take many seconds each (CI runs them too)
 # make test-places   those that a place may break, on older versions of ipykernel and in Notebook 7 (CI runs both)
 # make check   lint, a quick look at types and the quick tests of single parts, in half a minute (make test has all)
 # make clean   what these made
@@ -10,7 +11,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo lab test test-places test-notebook check lint types types-quick types-js test-quick test-fast test-kernel test-browser browser clean
+.PHONY: demo lab test test-long test-places test-notebook check lint types types-quick types-js test-quick test-fast test-kernel test-browser browser clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -65,13 +66,16 @@ test-quick: $(VENV)/.dev  # by file: those of the source's shape share its synta
 	@$(PYTEST) -q -n 2 --dist loadfile $(UNITS) --ignore=tests/tools/data -m "$(FAST) and not slow"
 
 test-fast: $(VENV)/.dev $(BUILD)/mcp/.installed
-	@$(PYTEST) -q -n 2 --dist worksteal --ignore=tests/browser -m "$(FAST)"
+	@$(PYTEST) -q -n 2 --dist worksteal --ignore=tests/browser -m "$(FAST) and not long"
 
 test-kernel: $(VENV)/.dev $(BUILD)/mcp/.installed
-	@$(PYTEST) -q -n 2 --dist loadgroup -m "kernel and not browser"
+	@$(PYTEST) -q -n 2 --dist loadgroup -m "kernel and not browser and not long"
 
 test-browser: $(VENV)/.dev browser  # by itself: a browser and a kernel fill two cores
-	@$(PYTEST) -q -m browser
+	@$(PYTEST) -q -m "browser and not long"
+
+test-long: $(VENV)/.dev $(BUILD)/mcp/.installed
+	@$(PYTEST) -q -n 2 --dist loadgroup -m "long and not browser"
 
 test-places: $(IPYKERNELS:%=test-ipykernel-%) test-notebook
 

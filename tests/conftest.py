@@ -87,10 +87,21 @@ EVERY_PLACE = (
 """What a place may break: run on every version of ipykernel, and in Notebook 7 (marker `places`)."""
 
 
+SECOND_LINE = (
+    "analysis/test_tasks.py::test_the_checker_refuses_wrong_solutions",
+)  # fmt: skip
+"""Variants and repeats that take many seconds, where another test proves the same thing once: how their node ids begin.
+
+`make test` leaves them out, `make test-long` has them (marker `long`); CI runs both.
+"""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(item.path.is_relative_to(ROOT / "tests" / name) for name in EVERY_PLACE):
             item.add_marker(pytest.mark.places)
+        if item.nodeid.removeprefix("tests/").startswith(SECOND_LINE):
+            item.add_marker(pytest.mark.long)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
