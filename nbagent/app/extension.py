@@ -42,6 +42,7 @@ from nbagent.jupyter.mainthread import MainThread
 from nbagent.jupyter.passwords import Passwords
 from nbagent.jupyter.persons import Persons
 from nbagent.jupyter.refusals import Refusals
+from nbagent.jupyter.replies import Replies
 from nbagent.jupyter.timer import CellTimer
 from nbagent.tools.data.pictures import Pictures
 
@@ -80,6 +81,7 @@ class Extension:
         self.number = CellNumber(shell, self.persons.asked)
         self.main = MainThread(shell, lambda: self.kernel.gate, passes_by)
         self.timer = CellTimer(shell)
+        self.replies = Replies(getattr(shell, "kernel", None))
         self.passwords = Passwords(shell)
         self.figures = FigureWatch(shell)
         self.pictures = Pictures(self.figures.shown)
@@ -284,6 +286,7 @@ class Extension:
         self.persons.install()
         self.number.install()
         self.main.install()
+        self.replies.install()
         self.timer.install()
         self.passwords.install()
         self.figures.install()
@@ -316,6 +319,7 @@ class Extension:
             close_later(self.mcp)
         self.persons.remove()
         self.main.remove()  # around the one of the number
+        self.replies.remove()
         self.number.remove()
         self.timer.remove()
         self.passwords.remove()

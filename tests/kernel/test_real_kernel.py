@@ -471,10 +471,10 @@ def test_a_forked_child_prints_once_and_does_not_go_on_as_a_second_kernel(real_k
 
 
 def test_a_process_pool_prints_into_the_cell(real_kernel: RealKernel) -> None:
-    """Row 50: workers work, and are no kernels."""
+    """Row 50: workers work, and are no kernels. A line is written in one piece: what processes write is not kept in order."""
     ran = real_kernel.agent(
-        "import multiprocessing as mp\ndef work(n): print('worker', n); return n * n\n"
-        "with mp.get_context('fork').Pool(2) as pool: print(pool.map(work, [1, 2]))"
+        "import multiprocessing as mp\ndef work(n): print(f'worker {n}\\n', end=''); return n * n\n"
+        "with mp.get_context('fork').Pool(2) as pool: print(f'{pool.map(work, [1, 2])}\\n', end='')"
     )
     assert sorted(stream(ran).splitlines()) == ["[1, 4]", "worker 1", "worker 2"]
     assert ran["leaked"] == []
