@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|\s[–—]\s")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`|^>.*$", re.DOTALL | re.MULTILINE)
 _CLAIMS = re.compile(
     r"\b(?:verified|checked|tested|confirmed|ran|runs?|re-?ran|re-?runs?|executed|executes|works?|reproduces?|reproduced)\b"
@@ -21,15 +21,25 @@ _CLAIMS = re.compile(
     re.IGNORECASE,
 )
 _DENIES = re.compile(
-    r"\b(?:not|n't|never|no|cannot|without|unable|haven't|isn't|wasn't|didn't|couldn't|nicht|kein\w*|would|should|could|might|may|if|"
+    r"\b(?:not|n't|never|no|nothing|none|neither|nor|hardly|cannot|without|unable|haven't|isn't|wasn't|didn't|couldn't|nicht|kein\w*|would|should|could|might|may|if|"
     r"whether|to\s+(?:verify|check|confirm)|before\s+you|you\s+can|you\s+may|please|recommend\w*|suggest\w*)\b",
     re.IGNORECASE,
 )
+_FLAWLESS = re.compile(
+    r"\b(?:without|with\s+no|no|zero|ohne|keine?)\s+(?:(?:any|a|single|other|further|hidden|eine?n?)\s+){0,2}"
+    r"(?:errors?|differences?|changes?|issues?|problems?|warnings?|failures?|exceptions?|doubt|surprises?|state|trouble|"
+    r"deviations?|mismatch(?:es)?|discrepanc(?:y|ies)|hitch(?:es)?|complaints?|fehler\w*|unterschiede?|abweichung\w*|probleme?)\b",
+    re.IGNORECASE,
+)
+"""What praises a result with a word that else denies: "runs without errors"."""
+_ONLY_IF = re.compile(r"\b(?:if|unless|wenn|falls)\b", re.IGNORECASE)
 
 
 def claim_in(text: str) -> str:
     """Return the first sentence that claims that the notebook was verified from a clean kernel, "" where none does."""
     for sentence in _SENTENCE.split(_CODE.sub(" ", text)):
-        if _CLAIMS.search(sentence) and not _DENIES.search(sentence):
+        plain = _FLAWLESS.sub(" ", sentence)
+        found = _CLAIMS.search(plain)
+        if found and not _DENIES.search(plain[: found.end()]) and not _ONLY_IF.search(plain[found.end() :]):
             return " ".join(sentence.split())[:200]
     return ""

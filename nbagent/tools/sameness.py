@@ -23,8 +23,8 @@ Sameness = Literal["same", "differs", "unknown"]
 
 TOLERANCE = 1e-6
 """Relative difference of two numbers up to which they count as one."""
-LONGEST = 200_000
-"""Characters of one output that are compared."""
+LONGEST = 1_000_000
+"""Characters of one text that are compared line by line; what comes after them must be equal to the letter."""
 _SAID = 100
 _TOKEN = re.compile(
     r"(?P<address>0x[0-9a-fA-F]{6,16}\b)"
@@ -45,9 +45,11 @@ _TAG = re.compile(r"<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>", re.DOTAL
 _RANDOM_IDS = re.compile(
     r"\b(?:id|for|href|xlink:href|clip-path|aria-\w+|data-\w+)=\"[^\"]*\"|url\(#[^)]*\)|<dc:date>.*?</dc:date>|#\w+"
 )
-_NAMED = frozenset({"uid", "id", "name", "$schema", "usermeta", "config", "datasets"})
+_GENERATED = re.compile(r"(?:data-|view_|param_|concat_)[0-9a-f]+")
+_HEX = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}|[0-9a-fA-F]{8,}|\b[pe]\d{4,}\b")
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _UNCOMPARED = "widgets can't be compared"
+_UNDRAWN = "what its HTML draws can't be compared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +78,13 @@ def compared(before: Sequence[Output], after: Sequence[Output], *, now: datetime
     moment = now or datetime.now().astimezone()
     if [kind for kind, _ in loud[0]] != [kind for kind, _ in loud[1]]:
         return Compared("differs", _kinds(loud[0], loud[1]))
-    noise = one != other
+    unknown = ""
     for (kind, a), (_, b) in zip(*loud, strict=True):
-        if a != b and (what := _difference(kind, a, b, moment)):
+        what = _difference(kind, a, b, moment) if a != b else ""
+        if what and what != _UNDRAWN:
             return Compared("differs", what)
-    return Compared("same", noise=noise)
+        unknown = unknown or what
+    return Compared("unknown", unknown) if unknown else Compared("same", noise=one != other)
 
 
 _Part = tuple[str, Any]
@@ -100,7 +104,7 @@ def _parts(outputs: Sequence[Output]) -> list[_Part]:
             parts[at] = (kind, parts[at][1] + value)
         else:
             parts.append((kind, value))
-    folded = [(kind, fold_terminal(value[:LONGEST]) if isinstance(value, str) else value) for kind, value in parts]
+    folded = [(kind, fold_terminal(value) if kind in {"stdout", "stderr", "value"} else value) for kind, value in parts]
     return [(kind, value) for kind, value in folded if not isinstance(value, str) or value.strip()]
 
 
@@ -118,18 +122,31 @@ def _part(output: Output) -> _Part:
         if mime in data:
             return "image", "".join(_text(data[mime]).split())
     if "image/svg+xml" in data:
-        return "drawing", _text(data["image/svg+xml"])[:LONGEST]
+        return "drawing", _text(data["image/svg+xml"])
     found = next(
         (m for m in data if m.startswith("application/") and m.endswith("json") and isinstance(data[m], dict)), ""
     )
     if found:
         return "figure" if "plotly" in found or "vega" in found else "data", data[found]
+    return _written(data)
+
+
+def _written(data: Mapping[str, Any]) -> _Part:
+    """Return what a reader sees of a bundle of texts: the richest of them, as a page shows it."""
     rich = _text(data.get("text/html"))
     if "<table" in rich:
-        return "table", html.unescape(_TAG.sub(" ", rich))
-    if data.get("text/plain") is not None:
-        return "value", _text(data["text/plain"])
-    return ("html", rich) if rich else ("value", json.dumps(data, sort_keys=True, default=str)[:LONGEST])
+        return "table", _words(rich)
+    if rich.strip():
+        return "html", rich
+    for mime in ("text/markdown", "text/latex", "text/plain"):
+        if data.get(mime) is not None:
+            return "value", _text(data[mime])
+    return "value", json.dumps(data, sort_keys=True, default=str)
+
+
+def _words(rich: str) -> str:
+    """Return the words of HTML, without what its tags, styles and scripts hold."""
+    return html.unescape(_TAG.sub(" ", rich))
 
 
 def _text(value: object) -> str:
@@ -163,11 +180,24 @@ def _difference(kind: str, one: Any, other: Any, now: datetime) -> str:
         case "figure" | "data":
             where = _json(one, other, ())
             return f"the {kind} differs at {where}" if where else ""
+        case "html":
+            return _html(one, other, now)
         case _:
             return _texts(one, other, now, f"another {_NAMES.get(kind, kind)}")
 
 
+def _html(one: str, other: str, now: datetime) -> str:
+    """Compare HTML by its words; where it has none, a map or a figure of its own scripts, only what is equal is known."""
+    before, after = _words(one), _words(other)
+    if before.strip() or after.strip():
+        return _texts(before, after, now, "another rich output")
+    return "" if _HEX.sub("", one) == _HEX.sub("", other) else _UNDRAWN
+
+
 def _texts(one: str, other: str, now: datetime, what: str, *, quote: bool = True) -> str:
+    if len(one) > LONGEST or len(other) > LONGEST:
+        begins = _texts(one[:LONGEST], other[:LONGEST], now, what, quote=quote)
+        return begins or (f"{what} far below its beginning" if one[LONGEST:] != other[LONGEST:] else "")
     first, second = one.split("\n"), other.split("\n")
     first, second = [line.rstrip() for line in first], [line.rstrip() for line in second]
     for a, b in zip(first, second, strict=False):
@@ -229,10 +259,9 @@ def _json(one: Any, other: Any, path: tuple[str, ...]) -> str:
     """Return where two JSON values differ, "" where they do not; generated names are passed over."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         keys = [key for key in dict.fromkeys([*one, *other]) if key not in {"uid", "$schema", "usermeta", "bdata"}]
-        names = [key for key in keys if key != "name" or not _generated(one.get(key))]
-        if path[-1:] == ("datasets",):
-            return next((w for a, b in zip(one.values(), other.values(), strict=False) if (w := _json(a, b, path))), "")
-        found = next((w for key in names if (w := _json(one.get(key), other.get(key), (*path, str(key))))), "")
+        if path[-1:] == ("datasets",) and len(one) == len(other):  # their keys are hashes
+            return next((w for a, b in zip(one.values(), other.values(), strict=True) if (w := _json(a, b, path))), "")
+        found = next((w for key in keys if (w := _json(one.get(key), other.get(key), (*path, str(key))))), "")
         return found or ("" if one.get("bdata") == other.get("bdata") else _at((*path, "values")))
     if isinstance(one, list) and isinstance(other, list):
         if len(one) != len(other):
@@ -242,11 +271,12 @@ def _json(one: Any, other: Any, path: tuple[str, ...]) -> str:
         )
     if isinstance(one, float | int) and isinstance(other, float | int) and not isinstance(one, bool):
         return "" if close(float(one), float(other)) else _at(path)
-    return "" if one == other else _at(path)
+    return "" if one == other or (_generated(one) and _generated(other)) else _at(path)
 
 
 def _generated(name: object) -> bool:
-    return isinstance(name, str) and re.fullmatch(r"(?:data-|view_|param_)?[0-9a-f]{6,}|\w+_\d+", name) is not None
+    """Whether a name is one that altair numbers or hashes anew in each kernel."""
+    return isinstance(name, str) and _GENERATED.fullmatch(name) is not None
 
 
 def _at(path: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 from nbagent.tools.data.columns import ROWS, Table
+from nbagent.tools.data.numbers import number
 from nbagent.tools.data.tabular import of_rows
 from nbagent.tools.describe import brief, short
 
@@ -35,13 +36,19 @@ def column_details(table: Table, place: int, label: str) -> str:
     ]
     numbers = [v for v in values if type(v) in (int, float) and v == v]  # noqa: PLR0124  (NaN is not itself)
     if numbers:
-        mean = sum(numbers) / len(numbers)
-        lines.append(f"min {min(numbers):g}, mean {mean:g}, max {max(numbers):g}")
+        lines.append(f"min {number(min(numbers))}, mean {_mean(numbers)}, max {number(max(numbers))}")
     if len(counts) <= _DISTINCT or not numbers:
         common = ", ".join(f"{text} ({count:,})" for text, count in counts.most_common(_VALUES))
         lines.append(f"most common{note}: {common}")
     lines.append("first: " + ", ".join(short(brief(value, 1), 120) for value in values[:_VALUES]))
     return "\n".join(lines)
+
+
+def _mean(numbers: list[Any]) -> str:
+    try:
+        return number(float(sum(numbers)) / len(numbers))
+    except OverflowError:  # whole numbers beyond a float's
+        return "too large for a float"
 
 
 def _counts(values: list[Any]) -> tuple[Counter[str], int]:

@@ -51,7 +51,7 @@ def moment(ticks: int, unit: int, zone: str = "") -> str:
             at = at.replace(tzinfo=dt.UTC).astimezone(_zone(zone)).replace(tzinfo=None)
     except OverflowError:
         return f"year {1970 + ticks * unit // (_DAY * 365)}"
-    return f"{at:%Y-%m-%d}" if at.time() == dt.time() else at.isoformat(sep=" ", timespec="auto")
+    return at.date().isoformat() if at.time() == dt.time() else at.isoformat(sep=" ", timespec="auto")
 
 
 def _zone(name: str) -> dt.tzinfo:
@@ -88,13 +88,14 @@ def of_times(tally: Tally, unit: int, zone: str, *, whole: bool, today: dt.date)
     if odd and len(days) > len(odd):
         named = ", ".join(f"{moment(day, _DAY)} ({count:,})" for day, count in odd[:4])
         found.append((8, f"days that stand for nothing? {named}"))
+    least = "at least " if tally.overflow else ""
     now = (today - _EPOCH.date()).days
     later = sum(count for day, count in days.items() if day > now and day not in _SENTINELS)
     if later and later < tally.present / 2:
-        found.append((5, f"{later:,} later than today ({today})"))
+        found.append((5, f"{least}{later:,} later than today ({today})"))
     early = sum(count for day, count in days.items() if day < _EARLY and day not in _SENTINELS)
     if early and early < tally.present / 2:
-        found.append((6, f"{early:,} before 1850, the first {moment(low, unit, zone)}"))
+        found.append((6, f"{least}{early:,} before 1850, the first {moment(low, unit, zone)}"))
     said = [f"{moment(low, unit, zone)} … {moment(high, unit, zone)}"]
     if zone:
         said.append(f"time zone {zone}")

@@ -21,22 +21,31 @@ _STANDS_FOR_NOTHING = frozenset(
 _YEARS = frozenset({1900, 1970, 2099, 9999, 1899, 2999})
 _FENCE = 3.0  # times the distance of the quartiles: what lies further out is named
 _FEW = 0.05
+_BITS = 1_000  # of whole numbers that are reckoned with: a float holds about as many
 
 
 def number(value: Any) -> str:
     """Return a number in short; whole ones as they are."""
     if type(value) is float:
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+    if type(value) is int and value.bit_length() > _BITS:
+        return f"an int of {value.bit_length():,} bits"
     return str(value)
 
 
 def of_numbers(tally: Tally, scale: int = 0) -> tuple[str, Findings]:
     """Return the line and the findings of a column of numbers; `scale`: they are spans of so many nanoseconds."""
     counts, found = tally.counts, Findings()
+    if any(type(end) is int and end.bit_length() > _BITS for end in (tally.low, tally.high)):
+        return "", [(3, f"whole numbers of more than {_BITS:,} bits, which were not looked into")]
+    part = ""
+    if tally.overflow and tally.even:  # the different ones that were kept are the first ones, and stand for no others
+        counts = Counter(tally.even)
+        part = f" (among {len(tally.even):,} values, taken evenly)"
     values = sorted(value for value in counts if type(value) is not str)
     if values and not (math.isfinite(values[0]) and math.isfinite(values[-1])):
         finite = [value for value in values if math.isfinite(value)]
-        found.append((7, f"{sum(counts[value] for value in values if not math.isfinite(value)):,} infinite"))
+        found.append((7, f"{sum(counts[value] for value in values if not math.isfinite(value)):,} infinite{part}"))
         values = finite
     if not values:
         return "", found
@@ -46,9 +55,11 @@ def of_numbers(tally: Tally, scale: int = 0) -> tuple[str, Findings]:
         low, high = tally.low, tally.high
     mean = tally.total / tally.present if tally.overflow and tally.present else spread.mean
     names = [number(q / 1e9 * scale) if scale else number(q) for q in (low, *spread.quartiles, high, float(mean))]
-    said = " · ".join(f"{n} {v}" for n, v in zip(("min", "25%", "median", "75%", "max", "mean"), names, strict=True))
+    about = "about " if part else ""
+    named = ("min", "25%", "median", "75%", "max", "mean")
+    said = " · ".join(f"{n} {about * (n in named[1:4])}{v}" for n, v in zip(named, names, strict=True))
     said += " (seconds)" if scale else ""
-    found += _odd(spread)
+    found += [(weight, f"{text}{part}") for weight, text in _odd(spread)]
     if (
         tally.missing.total()
         and not scale
@@ -67,17 +78,21 @@ class _Spread:
         single = len(counts) == counts.total()
         self.total = len(values) if single else sum(map(counts.__getitem__, values))
         self.mean = math.fsum(values) / len(values) if single else math.fsum(v * counts[v] for v in values) / self.total
-        self.quartiles = (
-            [values[int(q * (len(values) - 1))] for q in (0.25, 0.5, 0.75)] if single else self._quartiles()
-        )
-        first, _, third = self.quartiles
+        sums = None if single else list(itertools.accumulate(map(counts.__getitem__, values)))
+        self.quartiles = [self._at(share * (self.total - 1), sums) for share in (0.25, 0.5, 0.75)]
+        first, third = (self._at(math.floor(share * (self.total - 1)), sums) for share in (0.25, 0.75))
         fence = (third - first) * _FENCE
         below, above = bisect.bisect_left(values, first - fence), bisect.bisect_right(values, third + fence)
         self.far = [*values[:below], *values[above:]] if fence else []
 
-    def _quartiles(self) -> list[Any]:
-        sums = list(itertools.accumulate(map(self.counts.__getitem__, self.values)))
-        return [self.values[bisect.bisect_left(sums, share * self.total)] for share in (0.25, 0.5, 0.75)]
+    def _at(self, place: float, sums: list[int] | None) -> Any:
+        """Return the value at a place (from 0) in the order of all values, between two of them as much of each as pandas takes."""
+        low, high = (
+            self.values[n if sums is None else bisect.bisect_right(sums, n)]
+            for n in (math.floor(place), math.ceil(place))
+        )
+        part = place - math.floor(place)
+        return low if low == high else low * (1 - part) + high * part
 
     def many(self, values: list[Any]) -> int:
         """Return how often these come in all."""

@@ -68,6 +68,8 @@ def _of_kind(column: Column, tally: Tally, plan: Plan, today: dt.date) -> tuple[
     texts = Counter({value: n for value, n in tally.counts.items() if type(value) is str})
     if texts:
         said, found, blank = of_texts(texts)
+        if tally.overflow:
+            found = [(weight, f"{text} (among the first {tally.most:,} different texts)") for weight, text in found]
         return said, found, blank
     if set(tally.kinds) <= {"bool"}:
         return "", [], 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import itertools
+import math
 import operator
 from array import array
 from collections import Counter
@@ -20,7 +21,7 @@ from nbagent.tools.data.kinds import class_name
 from nbagent.tools.describe import has_plain_repr
 
 _NUMBERS = frozenset({int, float, bool})
-_PLAIN = frozenset({int, float, bool, str, complex})
+_PLAIN = frozenset({int, float, bool, str})
 _DATES = frozenset({dt.date, dt.datetime})
 _LONGEST = 200
 """Characters of a text that are counted; what follows is left out."""
@@ -76,6 +77,9 @@ class Tally:
         self.high: Any = None
         self.total = 0.0
         self.steps = Steps()
+        self.even: list[Any] = []
+        """Numbers taken evenly from first to last, where not all different ones can be kept (`rows` False)."""
+        self._every, self._at = (0 if rows else 1), 0
         self.rising = True
         """Whether each number was larger than the one before: they are all different, however many there are."""
         self._codes: array[int] | None = array("i") if rows else None
@@ -138,7 +142,7 @@ class Tally:
         if set(named.values()) == {"plain"} and float not in types:
             return values
         made = [_value(value, named[type(value)]) for value in values] if _needs(named) else values
-        if float in types or "item" in named.values():
+        if float in types or not {"item", "decimal"}.isdisjoint(named.values()):
             none = made.count(None)
             made = [None if value.__class__ is float and value != value else value for value in made]  # noqa: PLR0124
             lost = made.count(None) - none
@@ -178,6 +182,8 @@ class Tally:
         self.low = low if self.low is None else min(self.low, low)
         self.high = high if self.high is None else max(self.high, high)
         self.total += float(sum(here)) if abs(high) < 1e300 and abs(low) < 1e300 else 0.0
+        if self._every:
+            self._take_evenly(here)
         if self.rising:
             after = self._last is None or self._last < here[0]
             self.rising = after and all(map(operator.lt, here, here[1:]))
@@ -186,6 +192,13 @@ class Tally:
             if not goes_on and self._last is not None and here[0] < self._last:
                 self.steps.back += 1
         self._last = here[-1]
+
+    def _take_evenly(self, here: list[Any]) -> None:
+        self.even += here[-self._at % self._every :: self._every]
+        self._at += len(here)
+        while len(self.even) > self.most:
+            self.even = self.even[::2]
+            self._every *= 2
 
     def _count(self, here: list[Any]) -> None:
         if self.overflow:
@@ -219,7 +232,7 @@ def _value(value: Any, way: str) -> Any:
         case "plain":
             return value
         case "decimal":
-            return float(value)
+            return math.nan if value.is_snan() else float(value)
         case "item":
             return value.item()
         case "date":

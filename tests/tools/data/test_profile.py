@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import re
+from decimal import Decimal
 from typing import Any
 
 import dask.dataframe as dd
@@ -18,9 +20,13 @@ from hypothesis import strategies as st
 
 from nbagent.core.errors import ToolError
 from nbagent.core.tools import Call, Kind
+from nbagent.tools.data.columndetails import column_details
+from nbagent.tools.data.columns import table_of
+from nbagent.tools.data.numbers import of_numbers
 from nbagent.tools.data.reading import opened
 from nbagent.tools.data.sampling import CELLS, ROWS, planned
 from nbagent.tools.data.tables import profile_tool, profiled
+from nbagent.tools.data.tally import Tally
 
 TODAY = dt.date(2025, 1, 1)
 
@@ -72,6 +78,10 @@ HOURS = pd.date_range("2024-01-01", periods=200, freq="h")
         ([*pd.date_range("2020", periods=30, freq="MS")], ["every month (100% of steps)"]),
         ([*pd.bdate_range("2024-01-01", periods=60)], ["every business day"]),
         ([float("inf"), 1.0, 2.0], ["1 infinite"]),
+        ([1, 2, 10], ["25% 1.5 · median 2 · 75% 6"]),  # as pandas takes quantiles
+        ([10**400, 3], ["whole numbers of more than 1,000 bits"]),
+        ([1 + 2j, 1 + 2j, 3j], ["complex128", "2 different"]),
+        ([Decimal("1.5"), Decimal("NaN"), Decimal("sNaN"), Decimal(3)], ["missing 2 (50%: NaN)", "median 2.25"]),
         ([[1], [2]], ["holds list objects, which were not looked into"]),
     ],
 )  # fmt: skip
@@ -259,3 +269,25 @@ async def test_a_look_at_all_rows_ends_at_once_when_it_is_cancelled():
     looking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(looking, 5)
+
+
+def test_quartiles_of_more_different_numbers_than_are_kept_are_those_of_all_rows():
+    tally = Tally(1_000, rows=False)
+    for start in range(0, 100_000, 1_000):
+        tally.feed([float(n) for n in range(start, start + 1_000)], goes_on=True)
+    said, _ = of_numbers(tally)
+    told = {
+        name: float(value) for name, value in re.findall(r"(min|25%|median|75%|max|mean) (?:about )?([\d.e+]+)", said)
+    }
+    assert (told["min"], told["max"], told["mean"]) == (0, 99_999, 49_999.5)
+    assert abs(told["25%"] - 25_000) < 500
+    assert abs(told["median"] - 50_000) < 500
+    assert abs(told["75%"] - 75_000) < 500
+    assert "median about" in said
+
+
+def test_whole_numbers_of_one_column_are_told_to_their_last_digit():
+    table = table_of(pd.DataFrame({"id": [12_345_678, 12_345_679], "huge": [10**400, 2]}))
+    assert table is not None
+    assert "min 12345678, mean 1.23457e+07, max 12345679" in column_details(table, 0, "id")
+    assert "max an int of 1,329 bits" in column_details(table, 1, "huge")

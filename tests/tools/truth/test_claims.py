@@ -18,6 +18,15 @@ from nbagent.tools.claims import claim_in
         "Verified from a clean kernel: all 3 cells show the same.",
         "All results are reproducible.",
         "Ich habe es in einem frischen Kernel geprüft.",
+        "The notebook runs from a clean kernel without errors.",
+        "Verified from a clean kernel: no differences.",
+        "I verified everything in a fresh kernel and there are no issues.",
+        "There were no errors, and all of it works after a kernel restart.",
+        "Restart & Run All works with no errors.",
+        "It is reproducible, no doubt.",
+        "Verified from a clean kernel; if you change a cell, verify again.",
+        "I ran it in a clean kernel, so you can rely on these numbers.",
+        "Die Analyse läuft in einem frischen Kernel ohne Fehler.",
     ],
 )
 def test_a_claim_is_found(text: str) -> None:
@@ -36,6 +45,8 @@ def test_a_claim_is_found(text: str) -> None:
         "`verified from a clean kernel` is what I may not say.",
         "I verified the join: 344 rows before and after.",
         "A fixed random_state would make this reproducible.",
+        "It works in a fresh kernel if data.csv is there.",
+        "Nothing of this was verified from a clean kernel, and it has not run in one.",
         "",
     ],
 )

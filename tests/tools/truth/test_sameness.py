@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import random
 from datetime import UTC, datetime
 from typing import Any
 
@@ -98,6 +99,57 @@ def test_figures_are_compared_by_their_data_and_not_by_generated_names() -> None
 
     assert compared(figure(2.0, "a"), figure(2.0, "b")).sameness == "same"
     assert "data.0.y.1" in compared(figure(2.0, "a"), figure(3.5, "a")).what
+
+
+@pytest.mark.parametrize("mime", ["text/html", "text/markdown", "text/latex"])
+def test_rich_texts_are_compared_by_what_they_say_and_not_by_the_name_of_their_object(mime: str) -> None:
+    def rich(said: str) -> list[dict[str, Any]]:
+        bundle = {mime: said, "text/plain": "<IPython.core.display.HTML object>"}
+        return [{"output_type": "display_data", "data": bundle, "metadata": {}}]
+
+    assert "5" in (found := compared(rich("<b>sum 5</b>"), rich("<b>sum 6</b>"))).what
+    assert found.sameness == "differs"
+    assert compared(rich("<b id='a1'>sum 5</b>"), rich("<b id='a1'>sum 5</b>")).sameness == "same"
+
+
+def test_html_that_draws_by_itself_is_the_same_only_where_it_is_equal_but_for_its_ids() -> None:
+    def drawn(uid: str, data: str) -> list[dict[str, Any]]:
+        html = f'<div id="{uid}"></div><script>draw("{uid}", [{data}])</script>'
+        return [{"output_type": "display_data", "data": {"text/html": html, "text/plain": "<Map>"}, "metadata": {}}]
+
+    assert compared(drawn("3f2a90bc", "1, 2"), drawn("77aa01de", "1, 2")).sameness == "same"
+    assert compared(drawn("3f2a90bc", "1, 2"), drawn("77aa01de", "1, 3")).sameness == "unknown"
+
+
+def test_a_large_image_is_compared_to_its_end() -> None:
+    def noisy(bottom: int) -> list[dict[str, Any]]:
+        made = Image.frombytes("RGB", (400, 400), random.Random(7).randbytes(480_000))
+        made.paste((bottom, 0, 0), (0, 300, 400, 400))
+        file = io.BytesIO()
+        made.save(file, "PNG")
+        data = base64.b64encode(file.getvalue()).decode()
+        assert len(data) > 400_000
+        return [{"output_type": "display_data", "data": {"image/png": data, "text/plain": "<Figure>"}, "metadata": {}}]
+
+    assert "pixels" in compared(noisy(0), noisy(200)).what
+    assert compared(noisy(0), noisy(2)).sameness == "same"
+
+
+def test_a_long_text_is_compared_to_its_end() -> None:
+    long = "a line of a log\n" * 100_000
+    assert compared([printed(f"{long}total 5")], [printed(f"{long}total 5")]).sameness == "same"
+    assert compared([printed(f"{long}total 5")], [printed(f"{long}total 6")]).sameness == "differs"
+
+
+def test_names_that_altair_numbers_anew_do_not_count_and_those_of_traces_do() -> None:
+    def figure(mime: str, said: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"output_type": "display_data", "metadata": {}, "data": {mime: said}}]
+
+    plotly, vega = "application/vnd.plotly.v1+json", "application/vnd.vegalite.v6+json"
+    one, other = ({"data": [{"name": f"region_{n}"}]} for n in (1, 2))
+    assert compared(figure(plotly, one), figure(plotly, other)).sameness == "differs"
+    one, other = ({"params": [{"name": f"param_{n}", "views": [f"view_{n}"]}]} for n in (1, 9))
+    assert compared(figure(vega, one), figure(vega, other)).sameness == "same"
 
 
 def test_pieces_of_a_stream_are_one_text_and_warnings_do_not_count() -> None:
