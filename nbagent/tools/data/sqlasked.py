@@ -50,7 +50,8 @@ class FileCall:
 class Asked:
     """One statement that only reads. `head` is its `EXPLAIN`, `sql` the rest.
 
-    `tables` are plain names, `paths` those with a schema; `own` names of its WITH; `columns` the columns that it names.
+    `tables` are plain names, `paths` those with a schema; `own` names of its WITH; `columns` the columns that it names,
+    `functions` the functions, in small letters.
     `exact`: DuckDB gave the syntax tree; else (a PIVOT whose values it finds itself) the names are all words of the text.
     """
 
@@ -62,6 +63,7 @@ class Asked:
     calls: tuple[FileCall, ...] = ()
     columns: tuple[str, ...] = ()
     exact: bool = True
+    functions: frozenset[str] = frozenset()
 
 
 def asked(con: Any, sql: str) -> Asked:
@@ -94,6 +96,7 @@ def asked(con: Any, sql: str) -> Asked:
             inner.calls,
             inner.columns,
             inner.exact,
+            inner.functions,
         )
     if kind not in {"SELECT", "MULTI"}:
         raise ToolError(_refused(kind))
@@ -117,11 +120,13 @@ def _of_tree(sql: str, tree: Any) -> Asked:
     paths: dict[tuple[str, ...], None] = {}
     columns: dict[str, None] = {}
     own: set[str] = set()
+    functions: set[str] = set()
     calls: list[FileCall] = []
     for node in _nodes(tree["statements"]):
         kind = str(node.get("type") or "")
         if kind.endswith("_NODE") and kind not in _NODES:
             raise ToolError(_refused(kind.removesuffix("_QUERY_NODE").removesuffix("_NODE")))
+        functions |= {str(node["function_name"]).lower()} if node.get("function_name") else set()
         own |= {str(entry["key"]) for entry in (node.get("cte_map") or {}).get("map") or ()}
         if kind == "BASE_TABLE":
             path = tuple(map(str, node["qualified_name"]["path"]))
@@ -148,6 +153,7 @@ def _of_tree(sql: str, tree: Any) -> Asked:
         frozenset(own),
         tuple(calls),
         tuple(columns),
+        functions=frozenset(functions),
     )
 
 

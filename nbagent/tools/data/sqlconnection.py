@@ -1,8 +1,9 @@
 """Reads tables of a DuckDB connection of the person's, by a cursor of its own in a transaction that can't write.
 
 That connection may reach files and the network, and its settings are the person's: so a query on it may name only tables
-and views that it has, in databases of DuckDB's own, and no function that reads elsewhere. Where that can't be made sure, it
-is said how to go on in a cell. Read `rows`.
+and views that it has, in databases of DuckDB's own, and no function but DuckDB's: those that the person made may read
+anything or run Python. Columns that look like secrets are left out before the query sees them, whatever name it gives
+them. Where that can't be made sure, it is said how to go on in a cell. Read `rows`.
 """
 
 from __future__ import annotations
@@ -40,9 +41,11 @@ def rows(query: Query, found: Asked) -> Rows:
     own, query.con = query.con, cursor
     try:
         _check_tables(cursor, found, query.connection)
+        _check_functions(own, cursor, found)
+        statement = _without_secrets(cursor, found, query.notes)
         cursor.execute("BEGIN TRANSACTION READ ONLY")
         try:
-            return query.rows(cursor, found.head + found.sql)
+            return query.rows(cursor, found.head + statement)
         finally:
             cursor.execute("ROLLBACK")
     finally:
@@ -106,7 +109,47 @@ def _check_tables(cursor: Any, found: Asked, name: str) -> None:
                 f"{name} has no table {wanted!r}. Its tables: {', '.join(near) or 'none'}. (Temporary tables and frames that were "
                 "registered are seen by the connection itself only: query frames without `connection`.)"
             )
-    databases = {path[0] for path in found.paths if len(path) > 2} | {path[0] for path in found.paths if len(path) == 2}
-    for database in databases & set(kinds):
-        if kinds[database] not in {"duckdb", None} and database not in {"system", "temp"}:
-            raise ToolError(f"{database} is a database of the kind {kinds[database]}: query it in a cell")
+    databases = {path[0].casefold() for path in found.paths if len(path) > 1}
+    for database, kind in kinds.items():
+        if database.casefold() in databases and kind != "duckdb" and database not in {"system", "temp"}:
+            raise ToolError(f"{database} is a database of the kind {kind}: query it in a cell")
+
+
+def _check_functions(plain: Any, cursor: Any, found: Asked) -> None:
+    """Raise `ToolError` for a function that `plain`, a connection that nobody touched, does not have: a macro, one in Python."""
+    asked = "SELECT DISTINCT lower(function_name), internal FROM duckdb_functions()"
+    known = {name for name, _ in plain.execute(asked).fetchall()}
+    for name, internal in cursor.execute(asked).fetchall():
+        if name in found.functions and (name not in known or not internal):
+            raise ToolError(
+                f"{name}() is a function of the connection's own, not of DuckDB's: query does not run it. Use it in a cell"
+            )
+
+
+def _without_secrets(cursor: Any, found: Asked, notes: list[str]) -> str:
+    """Return the statement on tables without the columns that look like secrets: they are named in `notes`."""
+    here: tuple[str, str] = cursor.execute("SELECT current_database(), current_schema()").fetchall()[0]
+    named = {table.casefold() for table in found.tables}
+    qualified = {path[-1].casefold() for path in found.paths if len(path) > 1 and path[-2].casefold() not in _SYSTEM}
+    columns: dict[tuple[str, str, str], list[str]] = {}
+    for database, schema, table, column in cursor.execute(
+        "SELECT database_name, schema_name, table_name, column_name FROM duckdb_columns() WHERE NOT internal"
+    ).fetchall():
+        if table.casefold() in named | qualified and secret_name(column):
+            columns.setdefault((database, schema, table), []).append(column)
+    views: list[str] = []
+    for (database, schema, table), secret in columns.items():
+        if table.casefold() in qualified:
+            raise ToolError(
+                f"{table} has columns that look like secrets ({', '.join(secret)}): name it without its schema, and query leaves them out"
+            )
+        if (database, schema) != here:
+            continue
+        path = ".".join(map(_name, (database, schema, table)))
+        views.append(f"{_name(table)} AS (SELECT * EXCLUDE ({', '.join(map(_name, secret))}) FROM {path})")  # noqa: S608  (names are quoted)
+        notes += [f"{column} of {table} (looks like a secret)" for column in secret]
+    return f"WITH {', '.join(views)} SELECT * FROM (\n{found.sql}\n)" if views else found.sql  # noqa: S608  (parsed before)
+
+
+def _name(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

@@ -274,7 +274,8 @@ def con():
 async def test_tables_of_a_connection_are_read_in_a_transaction_that_cant_write(folder, con):
     desk = Desk(folder, con=con, duckdb=duckdb, n=3)
     assert "| memory | main | t |" in await desk.says("SHOW ALL TABLES", connection="con")
-    assert "| 1 | <hidden> |" in await desk.says("FROM t", connection="con")
+    assert "password of t (looks like a secret)" in (said := await desk.says("FROM t", connection="con"))
+    assert "| 1 |" in said
     assert "| 1 |" in await desk.says("WITH w AS (FROM v) FROM w", connection="con")
     assert "hunter2" not in await desk.says("SUMMARIZE t", connection="con")
     for sql in ("FROM 'a.csv'", "FROM read_csv('a.csv')", "SELECT nextval('s')", "SELECT password AS p FROM t", "FROM df",
@@ -285,6 +286,30 @@ async def test_tables_of_a_connection_are_read_in_a_transaction_that_cant_write(
     assert "no DuckDB connection" in await desk.refuses("FROM t", connection="n")
     assert "Connections: con" in await desk.refuses("FROM t", connection="cone")
     assert "jupysql has no connection" in await desk.refuses("FROM t", connection="%sql")
+
+
+async def test_a_connections_secrets_stay_in_it_whatever_the_query_calls_them(folder, con):
+    desk = Desk(folder, con=con)
+    for sql in ("SELECT t FROM t", "FROM t AS x(p, q)", "SELECT * RENAME (password AS z) FROM t", "SELECT 'x' UNION ALL FROM t",
+                "SELECT concat(*COLUMNS(*)) AS p FROM t", "WITH t AS (FROM t) SELECT t FROM t -- that", "DESCRIBE t",
+                "EXPLAIN ANALYZE SELECT COLUMNS('pass.*') FROM t", "FROM main.t AS x(p, q)"):  # fmt: skip
+        try:
+            said = await desk.says(sql, connection="con")
+        except ToolError as refused:
+            said = str(refused)
+        assert "hunter2" not in said, sql
+
+
+async def test_functions_that_the_person_made_in_a_connection_are_not_run(folder, con):
+    ran = []
+    con.create_function("peek", lambda x: ran.append(x) or x, ["INTEGER"], "INTEGER")
+    con.execute("CREATE MACRO reads(x) AS (SELECT content FROM read_text(x))")
+    con.execute("CREATE MACRO upper(x) AS (SELECT content FROM read_text(x))")
+    desk = Desk(folder, con=con)
+    for sql in ("SELECT peek(a) FROM t", "SELECT Reads('/etc/hostname')", "SELECT upper('/etc/hostname')"):
+        assert "function of the connection's own" in await desk.refuses(sql, connection="con")
+    assert ran == []
+    assert "| 1 |" in await desk.says("SELECT max(abs(a)) FROM t", connection="con")
 
 
 async def test_where_duckdb_is_not_installed_or_too_old_it_is_not_offered(folder, monkeypatch, tmp_path):
