@@ -140,7 +140,8 @@ class Verifier:
         except NotebookError:
             verdict = None
         said = ended.checked
-        if verdict is not None and verdict.verified:
+        tells = bool(claim) and verdict is not None and claim.rstrip(".…") == verdict.headline[:200].rstrip(".…")
+        if verdict is not None and (verdict.verified or tells):  # in the verdict's own words
             return said.replace(UNVERIFIED, verdict.headline)
         if claim:
             why = NEVER if verdict is None else NOT_SO.format(verdict.headline)

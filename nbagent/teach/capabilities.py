@@ -6,6 +6,7 @@ returned, so a call that is refused or fails is told as it was. Must not know of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from nbagent.core.messages import Block, Message, plain_text
@@ -51,7 +52,11 @@ def skill() -> list[Scripted]:
         lines = [line for line in plain_text(transcript[-1]["content"]).splitlines() if line.startswith("Explain this")]
         return [say(f"The skill says: “{lines[-1] if lines else 'nothing'}”"), call("read_notebook")]
 
-    return [begins, "This notebook shows in eleven sections what an agent can do, with a table of penguins."]
+    def ends(transcript: Seen) -> Value:
+        sections = re.findall(r"^ +## \d+\.", result_of(transcript, "read_notebook"), re.MULTILINE)
+        return f"This notebook shows in {len(sections)} sections what an agent can do, with a table of penguins."
+
+    return [begins, ends]
 
 
 # ── 3 explore and plan ───────────────────────────────────────────────────────────────────────────────────────────────

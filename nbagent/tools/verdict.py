@@ -213,9 +213,7 @@ def _judged(
     label = f"In[{cell.number}]" if cell.number is not None else f"cell {cell.index + 1}"
     made = Judged(cell.id, label, first_line(cell.source), "same", seconds=came.seconds if came else 0.0)
     if not is_verifiable(cell):
-        return replace(
-            made, state="skipped", said=("What it added ran instead.",) * cell.source.lstrip().startswith("%%agent")
-        )
+        return replace(made, state="skipped")
     if came is None or came.outputs is None:
         return replace(made, state="not run")
     failed = next((output for output in came.outputs if output.get("output_type") == "error"), None)
@@ -351,6 +349,8 @@ def _notes(judged: Sequence[Judged], shown: _Shown, evidence: Evidence) -> tuple
         notes.append(f"What is shown was run out of order: {_listed(pairs, 3)}.")
     if any(cell.state == "random" for cell in judged) and evidence.seeded is None:
         notes.append("%agent verify --seed tries whether a seed at the top would make it the same.")
+    if left := [cell.label for cell in judged if cell.state == "skipped" and cell.line.startswith("%%agent")]:
+        notes.append(f"Agent cells were left out ({_listed(left, 3)}); the cells that they added ran.")
     return tuple(notes)
 
 

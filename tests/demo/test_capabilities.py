@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import nbformat
 import pytest
 
 from nbagent.app.reports import COMMANDS
-from nbagent.teach import capabilities, many
+from nbagent.teach import analysis, capabilities, many
+from tests.demo import test_data_analysis
+from tests.demo.showing import CAPABILITIES, NOTEBOOKS, rows, run, sections, shown
 from tests.source import ROOT
 
-NOTEBOOK = ROOT / "notebooks" / "01_capabilities.ipynb"
-README = (ROOT / "README.md").read_text("utf-8")
-FLAGS = ["--mode", "accept-edits"]
-
-NUMBERS = tuple(range(1, 15))
+NUMBERS = tuple(range(1, 21))
 """The rows that there are."""
 
 SEEN: dict[str, list[str]] = {
@@ -70,33 +63,6 @@ SEEN: dict[str, list[str]] = {
 """What the outputs of a cell of the notebook must hold, by the cell's id."""
 
 
-def rows() -> dict[int, tuple[str, str, str]]:
-    """README's table: number → what it is called, how to see it, where more is told."""
-    table = README.partition("## What it can do")[2].partition("\n## ")[0]
-    cells = [
-        [cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines() if line[:3] == "| *"
-    ]
-    found: dict[int, tuple[str, str, str]] = {}
-    for what, see, more in cells:
-        named = re.match(r"\*\*(\d+)\. (.+?)\*\*", what)
-        assert named, what
-        found[int(named[1])] = (named[2], see, more.strip(" |"))
-    return found
-
-
-def sections() -> dict[int, tuple[str, str, list[str]]]:
-    """The notebook's sections: number → title, text, sources of its code cells."""
-    found: dict[int, tuple[str, str, list[str]]] = {}
-    number = 0
-    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
-        if title := re.match(r"## (\d+)\. (.+)", cell.source):
-            number = int(title[1])
-            found[number] = (title[2], cell.source, [])
-        elif number and cell.cell_type == "code":
-            found[number][2].append(cell.source)
-    return found
-
-
 def test_the_table_and_the_notebook_have_the_same_rows_in_the_same_order() -> None:
     table, notebook = rows(), sections()
     assert {n: name for n, (name, *_) in table.items()} == {n: title for n, (title, *_) in notebook.items()}
@@ -107,13 +73,13 @@ def test_the_table_and_the_notebook_have_the_same_rows_in_the_same_order() -> No
 def test_how_to_see_a_row_is_a_cell_of_its_section_and_what_it_links_is_there(number: int) -> None:
     _, see, more = rows()[number]
     _, text, cells = sections()[number]
-    commands = re.findall(r"`(%{1,2}agent[^`]*|nbagent\.\w+)`", see)
+    commands = re.findall(r"`(%{1,2}(?:agent|ask)[^`]*|nbagent\.\w+)`", see)
     assert commands, "a command, or a cell"
     lines = [line for source in cells for line in source.splitlines()]
     missing = [
         command
         for command in commands
-        if not any(line.removeprefix("table = await ").startswith(command) for line in lines)
+        if not any(re.sub(r"^(table = await |@)", "", line).startswith(command) for line in lines)
     ]
     assert missing == []
     linked = re.findall(r"\]\(((?:docs|notebooks)/[^)#]+)", more)
@@ -128,17 +94,15 @@ def test_every_command_of_the_table_exists() -> None:
 
 
 def test_every_script_is_used_and_every_cell_that_ends_is_looked_at() -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    text = "\n".join(cell.source for cell in notebook.cells)
-    for module in (capabilities, many):
+    cells = [cell for path in NOTEBOOKS for cell in nbformat.read(path, as_version=4).cells]
+    text = "\n".join(cell.source for cell in cells)
+    for module in (analysis, capabilities, many):
         scripts = {name for name, made in vars(module).items() if getattr(made, "__module__", "") == module.__name__
                    and not name.startswith("_") and name != "told"}  # fmt: skip
         place = module.__name__.rpartition(".")[2]
         assert {name for name in scripts if f"{place}:{name}" not in text} == set()
-    spoken = {
-        c.id for c in notebook.cells if c.cell_type == "code" and re.search(r"^%{1,2}agent", c.source, re.MULTILINE)
-    }
-    assert spoken <= set(SEEN)
+    spoken = {c.id for c in cells if c.cell_type == "code" and re.search(r"^%{1,2}(agent|ask)", c.source, re.MULTILINE)}
+    assert spoken <= {*SEEN, *test_data_analysis.SEEN}
 
 
 # ── it runs ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -147,26 +111,7 @@ def test_every_script_is_used_and_every_cell_that_ends_is_looked_at() -> None:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
     """The notebook, run from above to below in a real kernel, without a key."""
-    folder: Path = tmp_path_factory.mktemp("capabilities")
-    (folder / "data").mkdir()
-    shutil.copy(NOTEBOOK, folder)
-    shutil.copy(ROOT / "notebooks" / "data" / "penguins.csv", folder / "data")
-    command = [sys.executable, "-m", "nbagent", "run", NOTEBOOK.name, "-o", "out.ipynb", *FLAGS]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("ANTHROPIC")}
-    env["PYTHONPATH"] = str(ROOT)
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    notebook = nbformat.read(folder / "out.ipynb", as_version=4)
-    nbformat.validate(notebook)
-    return notebook
-
-
-def shown(cell: nbformat.NotebookNode) -> str:
-    texts: list[str] = []
-    for output in cell.outputs:
-        data = output.get("data", {})
-        texts += [output.get("text", ""), data.get("text/markdown", ""), data.get("text/plain", "")]
-    return "\n".join(texts)
+    return run(CAPABILITIES, tmp_path_factory.mktemp("capabilities"))
 
 
 @pytest.mark.kernel

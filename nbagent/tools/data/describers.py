@@ -69,9 +69,11 @@ Decorated = TypeVar("Decorated", bound=Describe)
 
 
 def describer(
-    name: str, *, column: Callable[[Any, str], str | Iterable[str]] | None = None
+    name: str | type, *, column: Callable[[Any, str], str | Iterable[str]] | None = None
 ) -> Callable[[Decorated], Decorated]:
     """Say how the agent sees objects of a class: `@nbagent.describer("package.module.Class")` above a function.
+
+    A class of your own notebook can be given itself: `@nbagent.describer(Graph)`.
 
     The function gets an object of that class, or of one derived from it, and returns a text, or yields lines. The first
     line stands in the list of variables and should say what it is and how large; the others are told when the agent
@@ -81,8 +83,10 @@ def describer(
     name of a column, and says more of that. One for the same name replaces the former. What the function raises is told
     in a line, with the plain description below. Raises ValueError for a name without a dot.
     """
+    if isinstance(name, type):
+        name = f"{name.__module__}.{name.__qualname__}"
     if "." not in name.strip("."):
-        msg = f"describer({name!r}): give the whole name of a class, as package.module.Class"
+        msg = f"describer({name!r}): give the whole name of a class, as package.module.Class, or the class itself"
         raise ValueError(msg)
 
     def register(function: Decorated) -> Decorated:

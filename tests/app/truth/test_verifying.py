@@ -90,6 +90,18 @@ async def test_a_claim_against_the_verdict_is_told_the_verdict(extension):
     assert "What the clean kernel gave was: Not reproducible" in last.checked
 
 
+async def test_an_answer_in_the_words_of_the_verdict_is_not_contradicted_but_a_shorter_one_is(extension):
+    notebook = MemoryNotebook([code("1", "1", 1), code("2", "2", 2)])
+    first, other = [await notebook.read(cell.id) for cell in await notebook.cells()]
+    ran = [{first.id: Came(first.outputs), other.id: Came(tuple(code("2", str(n), 2)["outputs"]))} for n in (3, 4)]
+    verdict = extension.verifier.keep("call-1", judge([first, other], *ran))
+    assert verdict.headline == "Runs from a clean kernel: 1 of 2 cells show the same; In[2] is random."
+    [last] = await told(extension, notebook, ended(verdict.headline, "Not verified from a clean kernel."))
+    assert last.checked == verdict.headline
+    [last] = await told(extension, notebook, ended("It runs from a clean kernel."))
+    assert "nbagent did not verify this" in last.checked
+
+
 async def test_what_claims_nothing_is_left_as_it_is(extension):
     [last] = await told(extension, None, ended("The mean is 4.", "Ran: In[1]."))
     assert last.checked == "Ran: In[1]."

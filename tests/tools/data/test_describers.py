@@ -66,6 +66,11 @@ def test_a_class_is_found_where_it_can_be_imported_from_too() -> None:
         del sys.modules["graphs_of_a_test"]
 
 
+def test_a_class_can_be_given_itself() -> None:
+    nbagent.describer(Graph)(lambda graph: f"Graph, given itself, of {graph.size}")
+    assert brief(Graph()) == "Graph, given itself, of 3"
+
+
 def _raises(_: Any) -> str:
     raise SystemExit
 

@@ -114,6 +114,8 @@ def test_agents_cells_and_loading_are_left_out() -> None:
     verdict = judge(cells, {"c2": Came(value("1"))})
     assert verdict.verified
     assert [c.state for c in verdict.cells] == ["skipped", "skipped", "same", "skipped"]
+    assert "left out (In[2]); the cells that they added ran" in " ".join(verdict.notes)
+    assert "left out" not in verdict.text().partition("Agent cells")[0], "one line, whatever their number"
 
 
 def test_a_run_that_was_cut_off_verifies_nothing() -> None:
