@@ -48,6 +48,7 @@ _FROM_A_PROJECT = frozenset(
         "mode",
         "preset",
         *_LIMITS,
+        "cell_patience",
         "system_append",
         "prompt",
         "rerun",
@@ -73,6 +74,7 @@ class Settings:
     budget_tokens: int | None = None
     timeout: float | None = None
     cell_timeout: float | None = 600.0
+    cell_patience: float = 60.0
     agent_depth: int = 1
     background_agents: int = 4
     compact_at: float = 0.8
@@ -107,6 +109,10 @@ class Settings:
         turns = self.max_turns if self.max_turns is not None else PRESETS[self.preset or "research"]
         return Limits(max_turns=turns, tokens=self.budget_tokens, usd=self.budget, seconds=self.timeout)
 
+    def patience(self) -> float | None:
+        """Seconds after which the model may think while its code goes on; None: it waits for its code."""
+        return self.cell_patience or None
+
     def policy(self, kept: list[Rule] | None = None) -> Policy:
         """The policy of mode and rules, and of those `kept` in this session; raises `ConfigError` for a text that is no rule."""
         by_action: dict[Action, tuple[str, ...]] = {"allow": self.allow, "ask": self.ask, "deny": self.deny}
@@ -122,8 +128,9 @@ def is_wider(mode: Mode, other: Mode) -> bool:
 
 _TYPES: dict[str, type] = {
     "model": str, "fallback_model": str, "preset": str, "rerun": str, "stale": str, "resume": str, "base_url": str, "system_append": str, "mode": Mode,
-    "max_turns": int, "web_max_uses": int, "budget_tokens": int, "agent_depth": int, "background_agents": int, "context_window": int, "compact_at": float, "budget": float, "timeout": float, "cell_timeout": float,
+    "max_turns": int, "web_max_uses": int, "budget_tokens": int, "agent_depth": int, "background_agents": int, "context_window": int, "compact_at": float, "budget": float, "timeout": float, "cell_timeout": float, "cell_patience": float,
 }  # fmt: skip
+_MAY_BE_0 = ("cell_patience",)
 _RULES = ("allow", "ask", "deny")
 _ADDED = (*_RULES, "hide", "schema_only", "secrets")
 """Settings of which those of all sources count."""
@@ -309,6 +316,6 @@ def _typed(key: str, value: Any, where: str) -> Any:
         numbers = "a whole number" if kind is int else "a number"
         expected = f"one of {', '.join(Mode)}" if kind is Mode else numbers
         raise ConfigError(f"{where}: {key} = {value!r} is not {expected}.") from None
-    if kind in {int, float} and not 0 < made < math.inf:
+    if kind in {int, float} and not (0 < made < math.inf or (key in _MAY_BE_0 and made == 0)):
         raise ConfigError(f"{where}: {key} = {value!r} must be a number above 0.")
     return made

@@ -44,6 +44,7 @@ from nbagent.core.ports import Notebook
 from nbagent.core.run import Agent
 from nbagent.core.served import SERVED
 from nbagent.core.tools import Tool, Toolset
+from nbagent.tools.lasting import LastingCode
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.results import ResultStore, capped
 from nbagent.tools.seen import Seen
@@ -70,6 +71,7 @@ class Assembly:
     errand: Errand | None
     ground: Ground
     live: LiveRun
+    lasting: LastingCode
     inbox: Inbox
     besides: Besides = field(init=False)
     company: Sequence[str] = ()
@@ -91,6 +93,7 @@ class Assembly:
             notebook=lambda: place.notebook.path if place.notebook is not None else "",
             closing=lambda: ledger.closing(conversation.seen.listing or ()),
             inbox=self.inbox,
+            lasting=self.lasting,
             compaction=compaction_of(extension=self.extension, conversation=conversation, settings=self.settings,
                                      opening=lambda: self.opening("", ())),
         )  # fmt: skip
@@ -175,7 +178,9 @@ class Assembly:
     ) -> Toolset:  # fmt: skip
         own = [*self.extension.tools, *self.foreign]
         privacy, queue = self.extension.privacy, queue_of(self.extension, live)
-        made = self.kept.tools(make(results, seen, ledger, queue.kernel(privacy.kernel(noted.kernel))), own)
+        made = self.kept.tools(
+            make(results, seen, ledger, queue.kernel(privacy.kernel(noted.kernel)), below=child), own
+        )
         made = [tool for tool in made if not child or tool.name not in self.company]
         cut = [capped(tool, results, mask=privacy.vault.mask) for tool in noted.tools(made, own)]
         return Toolset(map(queue.tool, map(privacy.tool, self.files.watching(cut, child=child))))
@@ -212,7 +217,8 @@ async def assemble(
         *with_others,
         *(errand.tools(watched) if errand is not None else ()),
     ]
-    make = narrowed(tools_of(extension, watched, timeout, more), ground.ways.tools)
+    lasting = LastingCode(settings.patience(), lambda: live.waits)
+    make = narrowed(tools_of(extension, watched, timeout, more, lasting), ground.ways.tools)
     if errand is None:
         offer = await _web(extension, replace(settings, mode=web), place, ground)
         settings = replace(settings, served=offer.tools)
@@ -240,6 +246,7 @@ async def assemble(
         errand=errand,
         ground=ground,
         live=live,
+        lasting=lasting,
         inbox=_inbox(extension, place, ground, live) if errand is None else Empty(),
         company=[tool.name for tool in with_others],
     )

@@ -180,11 +180,11 @@ class WatchedKernel:
         finally:  # code that was interrupted has done something, too
             self._told(code, before, who)
 
-    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
+    async def scratch(self, code: str, *, timeout: float | None, emit: Callable[[Output], None] | None = None) -> Ran:
         """Run code in a shallow copy of the namespace."""
         before = self._kernel.namespace()
         try:
-            return await self._kernel.scratch(code, timeout=timeout)
+            return await self._kernel.scratch(code, timeout=timeout, emit=emit)
         finally:
             self._told(code, before, "code that was run to look")
 

@@ -34,6 +34,7 @@ from nbagent.extend.invoking import names_a_call
 from nbagent.extend.sessions import JsonlStore
 from nbagent.prompt import compose
 from nbagent.tools import todo
+from nbagent.tools.lasting import LastingCode
 from nbagent.tools.results import ResultStore
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ async def dry_run(extension: Extension, settings: Settings, place: Place, words:
     found = None if ground.new else extension.conversations.get(ground.seat)
     before = past or (all_of(found) if found is not None else None)
     more = [*extension.mcp.tools(before.tools if before is not None else None), *subagents.tools, *files.tools]
-    make = narrowed(tools_of(extension, notebook, timeout, more), ground.ways.tools)
+    make = narrowed(tools_of(extension, notebook, timeout, more, LastingCode(settings.patience())), ground.ways.tools)
     conversation = _conversation(extension, settings, place, Toolset(make(ResultStore())).params(), before)
     session = conversation.session
     news = await files.news(conversation)

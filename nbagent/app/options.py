@@ -38,6 +38,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--timeout", type=float, metavar="S", help="stop the run after S seconds")
     made.add_argument("--cell-timeout", type=float, metavar="S", help="seconds that a cell of the agent's "
                       "may take: then you are asked in JupyterLab, and it is interrupted elsewhere")  # fmt: skip
+    made.add_argument("--cell-patience", type=float, metavar="S", help="seconds after which the agent may think while its "
+                      "cell goes on (60; 0: it waits for the end)")  # fmt: skip
     made.add_argument("--again", action="store_true", help="ask the model again, though this cell has a finished run")
     made.add_argument("--stale", choices=STALE, metavar="WHAT", help="of a finished run whose inputs have changed: ask "
                       "(where nobody is there: fail), show its answer, or rerun")  # fmt: skip

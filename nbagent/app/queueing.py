@@ -43,10 +43,21 @@ class _HasTheTurn:
 
 
 class _Queues:
-    """Each piece of code waits for a turn as `who`; `touching` are the names of tools that touch the kernel's objects."""
+    """Each piece of code waits for a turn as `who`.
 
-    def __init__(self, main: MainThread, who: str, touching: Collection[str], waiting: Callable[[str], object]) -> None:
-        self._main, self._who, self._touching, self._waiting = main, who, touching, waiting
+    `touching` are the names of tools that touch the kernel's objects, `looking` those of them that only look.
+    """
+
+    def __init__(
+        self,
+        main: MainThread,
+        who: str,
+        touching: Collection[str],
+        looking: Collection[str],
+        waiting: Callable[[str], object],
+    ) -> None:
+        self._main, self._who, self._waiting = main, who, waiting
+        self._touching, self._looking = touching, looking
 
     def kernel(self, kernel: Kernel) -> Kernel:
         """Return a kernel whose code waits for its turn."""
@@ -54,7 +65,9 @@ class _Queues:
 
     def tool(self, tool: Tool) -> Tool:
         """Return a tool that waits for its turn, if it touches the kernel's objects."""
-        return queued_tool(tool, self._main, self._who, self._waiting) if tool.name in self._touching else tool
+        if tool.name not in self._touching:
+            return tool
+        return queued_tool(tool, self._main, self._who, self._waiting, looks=tool.name in self._looking)
 
 
 def queue_of(extension: Extension, live: LiveRun) -> Queue:
@@ -67,5 +80,6 @@ def queue_of(extension: Extension, live: LiveRun) -> Queue:
         live.waits = text
         extension.underway.changed()
 
-    touching = {tool.name for tool in (*variables.tools(extension.kernel), *extension.tools)}
-    return _Queues(extension.main, live.who, touching, waits)
+    own = {tool.name for tool in extension.tools}
+    looking = {tool.name for tool in variables.tools(extension.kernel)}
+    return _Queues(extension.main, live.who, looking | own, looking - own, waits)

@@ -36,7 +36,7 @@ from nbagent.tools.unseen import not_compared
 _log = logging.getLogger("nbagent")
 
 _NO_PART = frozenset({
-    "again", "stale", "out", "timeout", "cell_timeout", "budget", "budget_tokens", "max_turns", "preset", "name",
+    "again", "stale", "out", "timeout", "cell_timeout", "cell_patience", "budget", "budget_tokens", "max_turns", "preset", "name",
 })  # fmt: skip
 """Options that don't change the answer of a run that came to its end."""
 

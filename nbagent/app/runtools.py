@@ -16,6 +16,7 @@ from nbagent.jupyter.figures import with_figures
 from nbagent.tools import control, python, variables
 from nbagent.tools import notebook as notebook_tools
 from nbagent.tools.data import query
+from nbagent.tools.lasting import LastingCode, wait_tools
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.results import ResultStore
 from nbagent.tools.seen import Seen
@@ -25,28 +26,45 @@ class MakeTools(Protocol):
     """Makes the tools of a run; without `seen`, `ledger` and the kernel that they work `on` only to tell which there are."""
 
     def __call__(
-        self, results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
+        self,
+        results: ResultStore,
+        seen: Seen | None = None,
+        ledger: Ledger | None = None,
+        on: Kernel | None = None,
+        *,
+        below: bool = False,
     ) -> list[Tool]:
-        """Return the tools."""
+        """Return the tools; those of a subagent (`below`) wait for their code."""
         ...
 
 
 def tools_of(
-    extension: Extension, notebook: Notebook | None, timeout: float | None, more: Sequence[Tool] = ()
+    extension: Extension,
+    notebook: Notebook | None,
+    timeout: float | None,
+    more: Sequence[Tool] = (),
+    lasting: LastingCode | None = None,
 ) -> MakeTools:
     """Return what makes the tools of a run; `timeout` is the seconds after which its code is stopped (None: never).
 
+    `lasting` is its code that may be under way while its model thinks; without it each call waits for its code.
     `more` are those of MCP servers, and those that work on the run itself. A tool of the person's takes the place of ours of the same name.
     """
 
     def make(
-        results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
+        results: ResultStore,
+        seen: Seen | None = None,
+        ledger: Ledger | None = None,
+        on: Kernel | None = None,
+        *,
+        below: bool = False,
     ) -> list[Tool]:
         kernel = on or extension.kernel
+        under_way = LastingCode(None, above=lasting) if below else lasting
         tools = [
             *_seeing(extension, kernel, variables.tools(kernel)),
             *query.tools(kernel, data_files(extension)),
-            *python.tools(kernel, timeout=timeout, pictures=extension.pictures),
+            *python.tools(kernel, timeout=timeout, pictures=extension.pictures, lasting=under_way),
             *(
                 notebook_tools.tools(
                     notebook,
@@ -56,10 +74,12 @@ def tools_of(
                     ledger=ledger,
                     times=extension.timer.times,
                     pictures=extension.pictures,
+                    lasting=under_way,
                 )
                 if notebook is not None
                 else ()
             ),
+            *(wait_tools(under_way) if under_way is not None else ()),
             *_verifying(extension, notebook, kernel, seen),
             *folder_tools(extension, notebook),
             *control.tools(results),
@@ -95,4 +115,5 @@ def named_tools(extension: Extension) -> Toolset:
     path = extension.last.notebook if extension.last is not None else ""
     notebook = extension.file or MemoryNotebook(path=path)
     more = [*extension.mcp.tools(None), *RunFiles(extension).tools]
-    return Toolset(tools_of(extension, notebook, None, more)(ResultStore()))
+    lasting = LastingCode(extension.settings({}).patience())
+    return Toolset(tools_of(extension, notebook, None, more, lasting)(ResultStore()))

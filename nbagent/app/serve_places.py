@@ -106,7 +106,7 @@ class _Nowhere:
         """Never called: what runs, runs there."""
         raise NotImplementedError
 
-    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
+    async def scratch(self, code: str, *, timeout: float | None, emit: Callable[[Output], None] | None = None) -> Ran:
         """Never called."""
         raise NotImplementedError
 

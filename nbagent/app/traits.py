@@ -32,6 +32,9 @@ class NbAgent(Configurable):
     )
     timeout = Float(None, allow_none=True, help="Seconds of a run at most.").tag(config=True)
     cell_timeout = Float(None, allow_none=True, help="Seconds of one cell of the agent's at most.").tag(config=True)
+    cell_patience = Float(
+        None, allow_none=True, help="Seconds after which the agent may think while its cell goes on (60; 0: it waits)."
+    ).tag(config=True)
     base_url = Unicode("", help="Address of any server that speaks the Messages API.").tag(config=True)
     web = List(Unicode(), None, allow_none=True, help="What the model's server may do on the web: search, fetch.").tag(
         config=True

@@ -77,12 +77,17 @@ def narrowed(make: MakeTools, names: Sequence[str]) -> MakeTools:
         return make
 
     def made(
-        results: ResultStore, seen: Seen | None = None, ledger: Ledger | None = None, on: Kernel | None = None
+        results: ResultStore,
+        seen: Seen | None = None,
+        ledger: Ledger | None = None,
+        on: Kernel | None = None,
+        *,
+        below: bool = False,
     ) -> list[Tool]:
-        tools = make(results, seen, ledger, on)
+        tools = make(results, seen, ledger, on, below=below)
         known = [tool.name for tool in tools]
         for name in names:
-            if not any(fnmatchcase(one, name) for one in known):
+            if not below and not any(fnmatchcase(one, name) for one in known):
                 near = difflib.get_close_matches(name, known, 1, 0.5)
                 hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(known)}."
                 raise ConfigError(f"There is no tool {name!r} to choose. {hint}")

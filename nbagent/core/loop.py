@@ -15,6 +15,7 @@ from nbagent.core.dispatch import act
 from nbagent.core.endings import Ending, refused
 from nbagent.core.errors import ContextFull, Interrupted, NbagentError, Spent
 from nbagent.core.events import Event, Noted, QuestionAnswered, QuestionAsked, Reason, ResultsAppended, State
+from nbagent.core.lasting import outlasting
 from nbagent.core.messages import CUT_SHORT, Block, text_block
 from nbagent.core.openings import Opening, stopping
 from nbagent.core.ports import Question
@@ -51,13 +52,15 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
                     async for event in events:
                         yield event
                 if this.state is State.THINK and this.over(_after_reply(this)):
-                    async with aclosing(stopping(this)) as events:
-                        async for event in events:
-                            yield event
+                    for before_end in (outlasting, stopping):
+                        async with aclosing(before_end(this)) as events:
+                            async for event in events:
+                                yield event
                     break
-        async with aclosing(closing(this)) as events:
-            async for event in events:
-                yield event
+        for phase in (outlasting, closing):
+            async with aclosing(phase(this)) as events:
+                async for event in events:
+                    yield event
     except ContextFull as error:
         this.ending = Ending(Reason.CONTEXT_FULL, str(error))
     except Spent as error:
@@ -68,6 +71,7 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
         this.ending = Ending(Reason.ERROR, str(error))
     finally:
         this.let_go()
+        await this.agent.lasting.stop()
         this.session.transcript.answer(this.results)
     yield this.ended()
 
@@ -131,7 +135,7 @@ async def observe(this: Run) -> AsyncGenerator[Event]:
                 async for event in events:
                     yield event
     arrived = this.agent.inbox.take()
-    this.session.transcript.answer(this.results, [*words, *nearing(this), *arrived])
+    this.session.transcript.answer(this.results, [*words, *nearing(this), *this.agent.lasting.news(), *arrived])
     this.agent.inbox.told()
     this.results = {}
     if arrived:

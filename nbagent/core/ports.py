@@ -228,8 +228,11 @@ class Kernel(Protocol):
         """Run code as a cell of the person's: in their namespace, with history and execution count."""
         ...
 
-    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
-        """Run code in a shallow copy of the namespace: new and rebound names vanish, no history, no count."""
+    async def scratch(self, code: str, *, timeout: float | None, emit: Callable[[Output], None] | None = None) -> Ran:
+        """Run code in a shallow copy of the namespace: new and rebound names vanish, no history, no count.
+
+        `emit` gets the outputs as they come, to tell how far the code is: nobody sees them.
+        """
         ...
 
 

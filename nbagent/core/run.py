@@ -17,6 +17,7 @@ from nbagent.core.endings import Ending
 from nbagent.core.events import Event, Reason, RunEnded, RunStarted, State
 from nbagent.core.hooks import Hooks, NoHooks
 from nbagent.core.inbox import Empty, Inbox
+from nbagent.core.lasting import Lasting, NothingLasts
 from nbagent.core.limits import Limits
 from nbagent.core.messages import Block, ReplyBuilder, Usage
 from nbagent.core.payloads import CellPayload, Where
@@ -200,6 +201,7 @@ class Agent:
     `spawn` runs a subagent inside a call (`subagents.spawn`; None: there are none), `start` begins one that goes on beside
     the run. `name` is that of a subagent, for the cards that ask about its calls. `inbox` is what the model is to hear of.
     `answers`: the run only answers a question, which whoever shows it may show with less around it.
+    `lasting` is its code that may be under way while the model thinks.
     """
 
     model: Model
@@ -221,6 +223,7 @@ class Agent:
     inbox: Inbox = field(default_factory=Empty)
     compaction: Compaction | None = None
     answers: bool = False
+    lasting: Lasting = field(default_factory=NothingLasts)
 
 
 Spawn = Callable[["Run", str, Child, Callable[[Event], None]], Awaitable[RunEnded]]

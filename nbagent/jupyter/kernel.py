@@ -100,11 +100,11 @@ class ShellKernel:
         async with self._lock:
             return await self._execute(code, body, emit=emit, timeout=timeout, scratch=None)
 
-    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
+    async def scratch(self, code: str, *, timeout: float | None, emit: Callable[[Output], None] | None = None) -> Ran:
         """Run `code` in a shallow copy of the namespace and return what it showed; nothing is shown to the person.
 
         New, rebound and deleted names are as before afterwards, and so are In, Out, `_` and the execution count.
-        Changes inside of objects (df["x"] = 1, items.append(1)), imports of modules and files persist. Functions of
+        `emit` hears the outputs as in `run`. Changes inside of objects (df["x"] = 1, items.append(1)), imports of modules and files persist. Functions of
         the person's see their own globals, not names rebound here.
         """
         body = self._cell(code, store_history=False)
@@ -114,7 +114,7 @@ class ShellKernel:
                 return await body()
 
         async with self._lock:
-            return await self._execute(code, in_copy, emit=None, timeout=timeout, scratch=code)
+            return await self._execute(code, in_copy, emit=emit, timeout=timeout, scratch=code)
 
     async def _execute(
         self,

@@ -39,19 +39,24 @@ class QueuedKernel:
         async with self._main.turn(self._who, self._waiting):
             return await self._kernel.run(code, emit=emit, timeout=timeout)
 
-    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
+    async def scratch(self, code: str, *, timeout: float | None, emit: Callable[[Output], None] | None = None) -> Ran:
         """Run code in a shallow copy of the namespace, at its turn."""
         async with self._main.turn(self._who, self._waiting):
-            return await self._kernel.scratch(code, timeout=timeout)
+            return await self._kernel.scratch(code, timeout=timeout, emit=emit)
 
 
-def queued_tool(tool: Tool, main: MainThread, who: str, waiting: Callable[[str], object] = _nobody) -> Tool:
+def queued_tool(
+    tool: Tool, main: MainThread, who: str, waiting: Callable[[str], object] = _nobody, *, looks: bool = False
+) -> Tool:
     """Return `tool`, whose calls each take a turn: for those that touch the kernel's objects, and the person's own.
 
     Not for a tool that asks the person, nor for one that waits for another agent: nobody else could run meanwhile.
+    One that only `looks`, and at once, does so too while code of `who` awaits: that has the turn already.
     """
 
     async def function(call: Call, **given: Any) -> Result:
+        if looks and main.holder == who:
+            return Result.of(await tool.function(call, **given))
         async with main.turn(who, waiting):
             return Result.of(await tool.function(call, **given))
 

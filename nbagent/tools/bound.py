@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,10 +19,11 @@ from nbagent.core.messages import Block, Json, plain_text
 from nbagent.core.ports import Anchor, Cell, CellType, Kernel, Notebook, Output, Ran, is_whole
 from nbagent.core.tools import Call, Kind, Result
 from nbagent.tools import effects, marks
-from nbagent.tools.cells import find_cell, ran_result, starts_agent
+from nbagent.tools.cells import find_cell, first_line, ran_result, starts_agent
 from nbagent.tools.data.pictures import Pictures, looked_at
+from nbagent.tools.lasting import LastingCode, Piece, Tell, as_tried, looked, within
 from nbagent.tools.ledger import Ledger
-from nbagent.tools.progress import Watch, watched
+from nbagent.tools.progress import of_outputs, watched
 from nbagent.tools.results import output_blocks
 from nbagent.tools.seen import Places, Seen
 from nbagent.tools.times import RunTimes, duration
@@ -67,6 +68,7 @@ class Bound:
         ledger: Ledger,
         times: RunTimes,
         pictures: Pictures | None = None,
+        lasting: LastingCode | None = None,
     ) -> None:
         self.notebook = notebook
         self.kernel = kernel
@@ -75,6 +77,7 @@ class Bound:
         self.ledger = ledger
         self.times = times
         self.pictures = pictures
+        self.lasting = lasting if lasting is not None else LastingCode(None)
         self.places = Places()
         self._shown: dict[str, list[Cell | None]] = {}
         self._amended: set[str] = set()
@@ -165,10 +168,14 @@ class Bound:
         return cell
 
     def may_touch(self, cell: Cell, doing: str) -> None:
-        """Raise ToolError for the agent's own cell."""
+        """Raise ToolError for the agent's own cell, and for one that still runs."""
         if cell.id == self.notebook.own_cell:
             raise ToolError(
                 f"cell {cell.id} is your own cell, the one that this task is written in: you can't {doing} it"
+            )
+        if cell.id == self.lasting.cell:
+            raise ToolError(
+                f"cell {cell.id} still runs: wait for it or stop it with wait_for_cell before you {doing} it"
             )
 
     async def insert(
@@ -224,20 +231,35 @@ class Bound:
         found = next((cell_id for cell_id in mine if cell_id in ids), None) or (cells[-1].id if cells else "")
         return Anchor(found)
 
-    async def execute(self, call: Call, cell: Cell, source: str, did: str, verb: str) -> Result:
-        """Run `source` as `cell` and return its result.
+    async def execute(
+        self, call: Call, cell: Cell, source: str, did: str, verb: str, limit: float | None = None
+    ) -> Result:
+        """Run `source` as `cell` and return its result, or how far it is: see `LastingCode.run`.
 
-        `did` begins the sentence for the model, `verb` the summary for people. Raises `Done.stopped` with the output.
+        `did` begins the sentence for the model, `verb` the summary for people. After `limit` seconds, by which the model
+        only tries how far it comes, the code is stopped. Raises `Done.stopped` with the output.
         """
         if starts_agent(source):
             raise ToolError(f"{did}, but it was not run: {AGENT_CELL}")
-        done = await self.run(cell, source, call.progress)
+        piece = Piece(f"cell {cell.id}", f"The cell `{first_line(source, 40)}`", lambda: self.partial(cell.id), cell.id)
+        return await self.lasting.run(call, piece, lambda tell: self._execute(tell, cell, source, did, verb, limit))
+
+    async def partial(self, cell_id: str) -> Sequence[Output]:
+        """Return the outputs of a cell that runs, as the model may see them; none where the notebook does not answer."""
+
+        async def read() -> Sequence[Output]:
+            return (await self.notebook.read(cell_id)).outputs
+
+        return await looked(read)
+
+    async def _execute(self, tell: Tell, cell: Cell, source: str, did: str, verb: str, limit: float | None) -> Result:
+        done = await self.run(cell, source, tell, limit)
         if done.ran is None:
             raise done.stopped(done.said or (plain_text(output_blocks(done.outputs)) if done.outputs else ""))
         blocks = await self.blocks(done.outputs or done.ran.outputs, f"{did} and ran.")
-        return ran_result(
-            cell.id, f"{did} and ran", verb, done.ran, blocks, " ".join(filter(None, (done.lost, done.far)))
-        )
+        said = " ".join(filter(None, (done.lost, done.far)))
+        result = ran_result(cell.id, f"{did} and ran", verb, done.ran, blocks, said)
+        return as_tried(result, done.ran, limit)
 
     async def blocks(self, outputs: Sequence[Output], did: str = "") -> list[Block]:
         """Return outputs as the model sees them, with the pictures of figures.
@@ -249,8 +271,10 @@ class Bound:
         except asyncio.CancelledError:
             raise CutOff(f"{did}\n{plain_text(output_blocks(outputs))}".strip()) from None
 
-    async def run(self, cell: Cell, source: str, tell: Callable[[str], object]) -> Done:
+    async def run(self, cell: Cell, source: str, tell: Tell, limit: float | None = None) -> Done:
         """Run `source` as `cell` and `tell` how far it is; the cell gets the outputs as they come and is idle again whatever happens.
+
+        Code is stopped at the time limit, and after `limit` seconds.
 
         A cancellation is not raised here but in what is returned: the caller raises it with all that the call has done.
         """
@@ -258,12 +282,11 @@ class Bound:
         sink = await self.notebook.begin_run(cell.id)
         began = time.monotonic()
         ran: Ran | None = None
-        watch: Watch | None = None
         said_so_far, lost, cancelled = "", "", False
         outputs: tuple[Output, ...] = ()
         try:
             async with watched(sink.emit, tell) as watch:
-                ran = await self.kernel.run(source, emit=watch.emit, timeout=self.timeout)
+                ran = await self.kernel.run(source, emit=watch.emit, timeout=within(limit, self.timeout))
         except Interrupted as interrupt:
             said_so_far = interrupt.output
         except asyncio.CancelledError:
@@ -278,8 +301,8 @@ class Bound:
                 lost = "The outputs did not reach the notebook in time."
             except NotebookError as error:  # the run itself counts, and a cancellation must not be covered by this
                 lost = f"The outputs did not reach the notebook: {error}"
-        cut = watch is not None and (ran is None or ran.status == "timeout")
-        far = watch.progress if watch is not None and cut else None
+        shown = outputs or (ran.outputs if ran else ())
+        far = of_outputs(shown) if ran is None or ran.status == "timeout" else None
         return Done(
             ran, outputs, seconds, lost, said_so_far, cancelled, f"It had come to: {far.text()}." if far else ""
         )

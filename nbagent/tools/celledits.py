@@ -81,6 +81,7 @@ def _add_cell(bound: Bound) -> Tool:
         after: str | None = None,
         before: str | None = None,
         run: bool = True,
+        limit: float | None = None,
     ) -> Result:
         """Add a new cell to the notebook and run it. This is how you do work: one small step in one cell.
 
@@ -93,8 +94,11 @@ def _add_cell(bound: Bound) -> Tool:
             after: id of the cell to put it after.
             before: id of the cell to put it before.
             run: false to add the code without running it. Markdown never runs.
+            limit: seconds after which it is stopped, to try how far it comes.
         """
         source, note = clean_source(source, cell_type)
+        if run and cell_type == "code":
+            bound.lasting.free()
         cell, where = await bound.insert(call, source, cell_type, after=after, before=before)
         if notebook.proposes_only:
             return noted(_proposed(bound, f"a {cell_type} cell", cell), note)
@@ -104,7 +108,7 @@ def _add_cell(bound: Bound) -> Tool:
         if cell_type == "code":
             note = " ".join(filter(None, (note, hint_on(source, seen.listing or (), cell.id))))
         if run and cell_type == "code":
-            return noted(await bound.execute(call, cell, source, did, "added"), note)
+            return noted(await bound.execute(call, cell, source, did, "added", limit), note)
         has_not = "" if cell_type == "markdown" else " It has not run."
         return noted(Result((text_block(f"{did}.{has_not}"),), f"added a {cell_type} cell", cells=(cell.id,)), note)
 
@@ -148,14 +152,17 @@ def _edit_cell(bound: Bound) -> Tool:
         amend=bound.amended,
         target=lambda given: given["cell"].strip(),
     )
-    async def edit_cell(call: Call, cell: str, source: str, run: bool = False) -> Result:
+    async def edit_cell(call: Call, cell: str, source: str, run: bool = False, limit: float | None = None) -> Result:
         """Replace the whole source of a cell, e.g. to correct an error. Read the cell first.
 
         Args:
             cell: the cell's id (not In[n]).
             source: the new whole text of the cell, without ``` fences.
             run: true to run the cell after the edit.
+            limit: seconds after which it is stopped, to try how far it comes.
         """
+        if run:
+            bound.lasting.free()
         found = await bound.checked(cell, "edit", runs=run)
         source, note = clean_source(source, found.type)
         source = with_head(found.source, source)
@@ -177,7 +184,7 @@ def _edit_cell(bound: Bound) -> Tool:
             raise NotebookError(f"cell {found.id} holds another text after the edit: read it again; it has not run")
         did = f"Cell {found.id} edited"
         if will_run:
-            return noted(await bound.execute(call, edited, source, did, "edited"), note)
+            return noted(await bound.execute(call, edited, source, did, "edited", limit), note)
         marked = await bound.mark_stale(found, source)
         if run and found.type == "code":
             raise ToolError(f"{did}, but it was not run: {AGENT_CELL}.{marked}")

@@ -17,6 +17,7 @@ from nbagent.core.tools import Call, Kind, Result, Tool, tool
 from nbagent.tools import marks
 from nbagent.tools.bound import Bound, Done
 from nbagent.tools.cells import describe_outputs, find_cell, first_line, starts_agent
+from nbagent.tools.lasting import Piece, Tell
 from nbagent.tools.ledger import label_of
 from nbagent.tools.times import duration
 
@@ -53,18 +54,20 @@ def _run_cell(bound: Bound) -> Tool:
         exact=True,
         target=lambda given: given["cell"].strip(),
     )
-    async def run_cell(call: Call, cell: str) -> Result:
+    async def run_cell(call: Call, cell: str, limit: float | None = None) -> Result:
         """Run a code cell that is already in the notebook, as it is. Read the cell first.
 
         Args:
             cell: the cell's id (not In[n]).
+            limit: seconds after which it is stopped, to try how far it comes.
         """
+        bound.lasting.free()
         found = await bound.checked(cell, "run", runs=True)
         if found.type != "code":
             raise ToolError(f"cell {found.id} is a {found.type} cell: only code cells run")
         if bound.notebook.proposes_only:
             raise ToolError(_ELSEWHERE)
-        return await bound.execute(call, found, found.source, f"Cell {found.id} was not changed", "ran")
+        return await bound.execute(call, found, found.source, f"Cell {found.id} was not changed", "ran", limit)
 
     return run_cell
 
@@ -181,12 +184,14 @@ def _run_all(bound: Bound) -> Tool:
             last: id of the last cell to run, instead of the last of the notebook.
             kept: true to run also the cells that the person marked "don't rerun".
         """
+        bound.lasting.free()
         plan = await plans.checked({"first": first, "last": last, "kept": kept})
         if bound.notebook.proposes_only:
             raise ToolError(_ELSEWHERE)
         if not plan.cells:
             raise ToolError(f"there is no code cell to run there. {_left_out(plan)}".strip())
-        return await _Running(bound, plan, call).to_the_end()
+        running = _Running(bound, plan)
+        return await bound.lasting.run(call, running.piece, running.to_the_end)
 
     return run_all
 
@@ -194,15 +199,17 @@ def _run_all(bound: Bound) -> Tool:
 class _Running:
     """One call of `run_all` while it goes: what happened to each cell so far."""
 
-    def __init__(self, bound: Bound, plan: _Plan, call: Call) -> None:
+    def __init__(self, bound: Bound, plan: _Plan) -> None:
         self._bound = bound
         self._plan = plan
-        self._call = call
+        self._tell: Tell = _nobody
+        self.piece = Piece("run_all", f"“{_count(len(plan.cells))} in order”", lambda: bound.partial(self.piece.cell))
         self._lines: list[str] = []
         self._ran: list[str] = []
 
-    async def to_the_end(self) -> Result:
+    async def to_the_end(self, tell: Tell) -> Result:
         """Run the cells until one fails, has changed meanwhile, or is interrupted (raises `Interrupted` or `CutOff`)."""
+        self._tell = tell
         try:
             return await self._go()
         except CutOff:
@@ -215,10 +222,12 @@ class _Running:
         last: Done | None = None
         for place, cell in enumerate(cells, 1):
             where = f"{place} of {len(cells)}: {label_of(cell)} {first_line(cell.source)}"
-            self._call.progress(where)
+            self._tell(where)
+            self.piece.cell, self.piece.shown = "", ""
             if why := await self._changed(cell):
                 self._lines.append(f"- {_name(cell)}: not run: {why}")
                 return self._result(stopped=f"It stopped before {label_of(cell)}.")
+            self.piece.cell = cell.id
             last = await self._bound.run(cell, cell.source, self._progress(where))
             self._ran.append(cell.id)
             self._lines.append(_line(cell, last))
@@ -230,7 +239,7 @@ class _Running:
         return self._result()
 
     def _progress(self, where: str) -> Callable[[str], object]:
-        return lambda text: self._call.progress(f"{where} · {text}")
+        return lambda text: self._tell(f"{where} · {text}")
 
     async def _changed(self, cell: Cell) -> str:
         """Return why a cell is not what the person was shown any more, "" where it is."""
@@ -252,6 +261,10 @@ class _Running:
         summary = f"ran {len(self._ran)} of {_count(total)}" if stopped else f"ran {_count(total)}"
         content = (text_block(self._text(stopped)), *blocks)
         return Result(content, summary, is_error=bool(stopped), cells=tuple(self._ran))
+
+
+def _nobody(_: str) -> None:
+    """Nobody waits yet."""
 
 
 def _line(cell: Cell, done: Done) -> str:

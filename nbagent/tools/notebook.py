@@ -14,6 +14,7 @@ from nbagent.tools.celledits import edit_tools
 from nbagent.tools.cellruns import run_tools
 from nbagent.tools.cells import notes, overview
 from nbagent.tools.data.pictures import Pictures
+from nbagent.tools.lasting import LastingCode
 from nbagent.tools.ledger import Ledger
 from nbagent.tools.marks import is_stale
 from nbagent.tools.seen import Seen
@@ -29,6 +30,7 @@ def tools(
     ledger: Ledger | None = None,
     times: RunTimes | None = None,
     pictures: Pictures | None = None,
+    lasting: LastingCode | None = None,
 ) -> list[Tool]:
     """Return the eight cell tools of one run in one open notebook.
 
@@ -40,6 +42,7 @@ def tools(
         ledger: is told what happens to cells; its `closing` sentence ends the run.
         times: how long cells took in this kernel; as long-lived as the kernel.
         pictures: draws the figures of outputs; as long-lived as the kernel. Without it interactive ones are told in words.
+        lasting: the run's code that may be under way while its model thinks. Without it each call waits for its code.
     """
     bound = Bound(
         notebook,
@@ -49,6 +52,7 @@ def tools(
         ledger=ledger if ledger is not None else Ledger(),
         times=times if times is not None else RunTimes(),
         pictures=pictures,
+        lasting=lasting,
     )
     return [*_reading(bound), *edit_tools(bound), *run_tools(bound)]
 

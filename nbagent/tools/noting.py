@@ -42,12 +42,12 @@ class NotingKernel:
             ran(ended)
         return done
 
-    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
+    async def scratch(self, code: str, *, timeout: float | None, emit: Callable[[Output], None] | None = None) -> Ran:
         """See `Kernel.scratch`."""
         self._inputs.code(code)
         await asyncio.to_thread(self._inputs.look)
         with heard(self._inputs.heard):
-            return await self._kernel.scratch(code, timeout=timeout)
+            return await self._kernel.scratch(code, timeout=timeout, emit=emit)
 
 
 def watched(tool: Tool, inputs: Inputs) -> Tool:

@@ -11,7 +11,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -118,6 +118,20 @@ def _traits(widget: Any) -> dict[str, Any]:
         return {}
     held = object.__getattribute__(widget, "__dict__").get("_trait_values")
     return held if type(held) is dict else {}
+
+
+def of_outputs(outputs: Sequence[Output]) -> Progress | None:
+    """Return how far code is by its outputs, the last bar or line that tells it; None where none does."""
+    for output in reversed(outputs):
+        found: Progress | None = None
+        if output.get("output_type") == "stream":
+            text = output.get("text") or ""
+            found = of_text("".join(map(str, text)) if isinstance(text, list) else str(text))
+        elif type(data := output.get("data")) is dict:
+            found = of_widget(data) if "application/vnd.jupyter.widget-view+json" in data else None
+        if found is not None:
+            return found
+    return None
 
 
 TICK = 1.0

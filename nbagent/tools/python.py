@@ -6,17 +6,41 @@ Code runs in a shallow copy of the namespace; what a cell would keep belongs to 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from nbagent.core.messages import Block, Json, text_block
-from nbagent.core.ports import Kernel, Preview, Ran
+from nbagent.core.ports import Kernel, Output, Preview, Ran
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
+from nbagent.tools.cells import first_line
 from nbagent.tools.data.pictures import Pictures, looked_at
 from nbagent.tools.effects import hints, kind_of
+from nbagent.tools.lasting import LastingCode, Piece, Tell, as_tried, within
+from nbagent.tools.progress import of_outputs, watched
 from nbagent.tools.results import output_blocks
 
 
-def tools(kernel: Kernel, *, timeout: float | None, pictures: Pictures | None = None) -> list[Tool]:
-    """Return `run_python`, with a time limit in seconds for each call (None: no limit); `pictures` draws its figures."""
+def tools(
+    kernel: Kernel,
+    *,
+    timeout: float | None,
+    pictures: Pictures | None = None,
+    lasting: LastingCode | None = None,
+) -> list[Tool]:
+    """Return `run_python`, with a time limit in seconds for each call (None: no limit); `pictures` draws its figures.
+
+    `lasting`: the run's code that may be under way while its model thinks. Without it each call waits for its code.
+    """
+    under_way = lasting if lasting is not None else LastingCode(None)
+
+    async def run(code: str, limit: float | None, taken: list[Output], tell: Tell) -> Result:
+        async with watched(taken.append, tell) as watch:
+            ran = await kernel.scratch(code, timeout=within(limit, timeout), emit=watch.emit)
+        result = ran_result(dataclasses.replace(ran, outputs=await looked_at(ran.outputs, pictures)))
+        if ran.status == "timeout" and (far := of_outputs(ran.outputs)) is not None:
+            result = dataclasses.replace(
+                result, content=(text_block(f"It had come to: {far.text()}."), *result.content)
+            )
+        return as_tried(result, ran, limit)
 
     def kind(given: Json) -> Kind:
         return kind_of(given["code"], Kind.SCRATCH, kernel.namespace())
@@ -32,7 +56,7 @@ def tools(kernel: Kernel, *, timeout: float | None, pictures: Pictures | None = 
         exact=True,
         amend="code",
     )
-    async def run_python(_call: Call, code: str) -> Result:
+    async def run_python(call: Call, code: str, limit: float | None = None) -> Result:
         """Run Python in the notebook's kernel to look at something, and return what it prints and its last value.
 
         It sees all variables, but keeps nothing: names that it sets or imports are gone afterwards, no cell is added,
@@ -42,9 +66,15 @@ def tools(kernel: Kernel, *, timeout: float | None, pictures: Pictures | None = 
 
         Args:
             code: Python source. The last expression's value is returned; use print for more.
+            limit: seconds after which it is stopped, to try how far it comes.
         """
-        ran = await kernel.scratch(code, timeout=timeout)
-        return ran_result(dataclasses.replace(ran, outputs=await looked_at(ran.outputs, pictures)))
+        taken: list[Output] = []
+
+        async def look() -> Sequence[Output]:
+            return tuple(taken)
+
+        piece = Piece("the code of run_python", f"`{first_line(code, 40)}`", look)
+        return await under_way.run(call, piece, lambda tell: run(code, limit, taken, tell))
 
     return [run_python]
 

@@ -65,10 +65,11 @@ class _VeiledKernel:
         except (Interrupted, CutOff) as stopped:
             raise self._stopped(code, stopped) from None
 
-    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
-        """Run code to look; what is returned is what the model may see."""
+    async def scratch(self, code: str, *, timeout: float | None, emit: Callable[[Output], None] | None = None) -> Ran:
+        """Run code to look; what is returned and emitted is what the model may see: nothing yet, where it reads what is hidden."""
+        emit = None if self._reads_hidden(code) else emit
         try:
-            return self._seen(code, await self._kernel.scratch(code, timeout=timeout))
+            return self._seen(code, await self._kernel.scratch(code, timeout=timeout, emit=emit))
         except (Interrupted, CutOff) as stopped:
             raise self._stopped(code, stopped) from None
 
@@ -79,10 +80,11 @@ class _VeiledKernel:
         return dataclasses.replace(ran, outputs=outputs)
 
     def _stopped(self, code: str, stopped: Interrupted | CutOff) -> Interrupted | CutOff:
+        return type(stopped)(_HELD_BACK) if self._reads_hidden(code) else stopped
+
+    def _reads_hidden(self, code: str) -> bool:
         veil, names = self._veiled.veil(), self._kernel.namespace()
-        if veil.reached(code, names) or veil.reached_columns(code, names):
-            return type(stopped)(_HELD_BACK)
-        return stopped
+        return bool(veil.reached(code, names) or veil.reached_columns(code, names))
 
 
 class _VeiledNotebook(WrappedNotebook):

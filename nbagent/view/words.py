@@ -27,7 +27,7 @@ LEFT_OUT = "Not wanted; what was approved beside it in the same card was. Go on 
 DEFAULTS: Mapping[str, object] = {
     "list_variables.limit": 200, "read_notebook.start": 1, "read_notebook.limit": 100, "read_file.start_line": 1,
     "profile_table.full": False, "read_data_head.rows": 10, "query.limit": 50, "query.connection": "",
-    "edit_file.replace_all": False, "run_all.kept": False, "glob.folder": ".", "grep.folder": ".",
+    "edit_file.replace_all": False, "run_all.kept": False, "wait_for_cell.seconds": 60.0, "wait_for_cell.stop": False, "glob.folder": ".", "grep.folder": ".",
     "remember.replaces": "", "remember.about": "", "remember.kind": "project",
     "task.model": "", "task.thoroughness": "medium", "task.agent": "general-purpose",
     "task_create.description": "", "task_create.owner": "", "task_create.wants_plan": False, "task_update.result": "",

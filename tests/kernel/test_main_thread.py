@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from contextvars import Context
 from typing import Any
 
 import pytest
@@ -251,7 +252,7 @@ class Kernel:
         await self.go.wait()
         return Ran("ok", (), 1, 0.0)
 
-    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
+    async def scratch(self, code: str, *, timeout: float | None, emit: Any = None) -> Ran:
         self.log.append(f"scratch {code}")
         await self.go.wait()
         return Ran("ok", (), None, 0.0)
@@ -297,3 +298,19 @@ async def test_code_that_is_stopped_while_it_waits_never_runs():
             await queued.run("a", emit=lambda _: None, timeout=None)
     await crowd.end("In[7]")
     assert (kernel.log, crowd.main.holder, crowd.main.waiting) == ([], "", ())
+
+
+@pytest.mark.slow
+async def test_a_tool_that_looks_does_so_while_code_of_the_same_agent_awaits() -> None:
+    main, told = MainThread(object()), list[str]()
+
+    @tool
+    async def look(_call: Call) -> str:
+        """Look."""
+        return "seen"
+
+    mine = queued_tool(look, main, "Explore (dates)", told.append, looks=True)
+    async with main.turn("Explore (dates)"):
+        async with asyncio.timeout(10):
+            assert await asyncio.create_task(mine.run(Call("1", print, print), {}), context=Context())
+    assert told == []

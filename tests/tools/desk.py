@@ -49,7 +49,7 @@ class EchoKernel:
             emit(stream(f"did {code}\n"))
         return Ran("ok", (), len(self.ran), 0.3)
 
-    async def scratch(self, code, *, timeout):
+    async def scratch(self, code, *, timeout, emit=None):
         raise NotImplementedError
 
 

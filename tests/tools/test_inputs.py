@@ -94,7 +94,7 @@ class Space:
         self.during(code)
         return Ran(self.status, (), 1, 0.0)
 
-    async def scratch(self, code, *, timeout):
+    async def scratch(self, code, *, timeout, emit=None):
         self.during(code)
         return Ran("ok", (), None, 0.0)
 

@@ -27,7 +27,7 @@ class Scratch:
     async def run(self, code, *, emit, timeout):
         raise AssertionError("only scratch")
 
-    async def scratch(self, code: str, *, timeout: float | None) -> Ran:
+    async def scratch(self, code: str, *, timeout: float | None, emit: Any = None) -> Ran:
         self.asked.append((code, timeout))
         return self.ran
 

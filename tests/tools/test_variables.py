@@ -38,7 +38,7 @@ class Names:
     async def run(self, code, *, emit, timeout):
         raise AssertionError("looking runs no code")
 
-    async def scratch(self, code, *, timeout):
+    async def scratch(self, code, *, timeout, emit=None):
         raise AssertionError("looking runs no code")
 
 
