@@ -25,7 +25,7 @@ from nbagent.core.tools import Call, Kind, Result, Tool, tool
 from nbagent.tools.data import sqlconnection
 from nbagent.tools.data.sqlasked import Asked, asked
 from nbagent.tools.data.sqlfiles import DataFiles, looks_like_file, reader_of
-from nbagent.tools.data.sqlrows import Rows, fetched
+from nbagent.tools.data.sqlrows import Rows, fetched, shortened
 from nbagent.tools.data.sqltables import is_table, table_names, table_of
 from nbagent.tools.secrets import secret_name
 
@@ -94,6 +94,8 @@ class Query:
     con: Any = None
     stopped: bool = False
     notes: list[str] = field(default_factory=list[str])
+    plain: dict[str, str] = field(default_factory=dict[str, str])
+    """Of a view of a CSV: the call that reads it without options."""
 
     async def on_a_thread(self, seconds: float) -> Rows:
         """Run on a thread, and stop it where its time is up or the call is cancelled."""
@@ -136,17 +138,22 @@ class Query:
                 return sqlconnection.rows(self, found)
             statement = self._prepared(found)
             self._check()
-            return self.rows(self.con, statement)
+            return self.rows(self.con, statement, tree=found.exact and not found.head)
         except duckdb.Error as error:
             raise ToolError(self._said(error)) from None
         finally:
             con, self.con = self.con, None
             con.close()
 
-    def rows(self, con: Any, statement: str) -> Rows:
-        """Run a statement and fetch what is shown of it."""
+    def rows(self, con: Any, statement: str, *, tree: bool) -> Rows:
+        """Run a statement and fetch what is shown of it; `tree`: it is one SELECT, so that it can stand in another."""
+        types: list[str] | None = None
+        if tree:
+            bound = con.sql(statement)  # only bound, for its types
+            types = list(map(str, bound.types))
+            statement = shortened(statement, bound.columns, types)
         cursor = con.execute(statement)
-        return fetched(cursor, self.limit, self.notes, lambda: self.stopped)
+        return fetched(cursor, self.limit, self.notes, lambda: self.stopped, types)
 
     def _check(self) -> None:
         if self.stopped:
@@ -202,14 +209,35 @@ class Query:
                 inner += raw[at:start] + text.encode()
                 at = end
             name = f"file_{number}"
-            views.append((name, (inner + raw[at : call.end]).decode()))
+            text = (inner + raw[at : call.end]).decode()
+            views.append((name, text))
+            if text.lower().startswith("read_csv"):  # options may give its columns other names
+                self.plain[name] = (
+                    f"read_csv([{', '.join(_quoted(path) for _, _, one in call.files for path in self.files.found(one))}])"
+                )
             raw = raw[: call.start] + f'"{name}"'.encode() + raw[call.end :]
         return found.head + raw.decode()
 
+    def labels(self, con: Any, source: str) -> list[str]:
+        """Return the names of the columns of a table, a view or a call, as it stands in SQL."""
+        return [str(row[0]) for row in con.execute(f"DESCRIBE FROM {source}").fetchall()]
+
+    def _plain_labels(self, name: str) -> list[str]:
+        import duckdb  # noqa: PLC0415  (as in `run`)
+
+        try:
+            return self.labels(self.con, self.plain[name])
+        except duckdb.Error:  # it needs its options
+            return []
+
     def _view(self, name: str, reading: str) -> None:
         """Make a view of files, without the columns that look like secrets."""
-        labels = [str(row[0]) for row in self.con.execute(f"DESCRIBE FROM {reading}").fetchall()]
+        labels = self.labels(self.con, reading)
         left = [label for label in labels if secret_name(label)]
+        if name in self.plain and reading != self.plain[name]:
+            secret = [label for label in self._plain_labels(name) if secret_name(label) and label not in left]
+            if secret:
+                raise ToolError(f"{secret[0]} looks like a secret: read the file with its own header and separator")
         self.notes += [f"{label} of {name} (looks like a secret)" for label in left]
         if left and len(left) == len(labels):
             raise ToolError(f"{name}: all of its columns look like secrets")

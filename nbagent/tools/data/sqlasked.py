@@ -26,6 +26,7 @@ _TABLE_FUNCTIONS = READERS | {
 }
 _NO_FUNCTIONS = frozenset({
     *("getenv", "query", "query_table", "nextval", "currval", "write_log", "json_execute_serialized_sql", "current_setting"),
+    *("setval", "json_serialize_plan"),
     *("read_text", "read_blob", "glob", "sniff_csv", "which_secret", "duckdb_secrets", "getvariable", "setseed"),
 })  # fmt: skip
 _NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE", "VALUES_NODE"})

@@ -9,6 +9,7 @@ them. Where that can't be made sure, it is said how to go on in a cell. Read `ro
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import types
 from collections.abc import Mapping
@@ -45,7 +46,7 @@ def rows(query: Query, found: Asked) -> Rows:
         statement = _without_secrets(cursor, found, query.notes)
         cursor.execute("BEGIN TRANSACTION READ ONLY")
         try:
-            return query.rows(cursor, found.head + statement)
+            return query.rows(cursor, found.head + statement, tree=not found.head)
         finally:
             cursor.execute("ROLLBACK")
     finally:
@@ -89,6 +90,8 @@ def _check_tables(cursor: Any, found: Asked, name: str) -> None:
         "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE NOT internal UNION ALL "
         "SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal"
     ).fetchall()
+    if odd := [one for one in found.own if not re.fullmatch(r"\w+", one)]:  # outside of its WITH it would name a file
+        raise ToolError(f"WITH {odd[0]!r}: give it a plain name, of letters, digits and _")
     own = {table.casefold() for database, _, table in there if kinds.get(database) == "duckdb"}
     paths: list[tuple[str, ...]] = [(table,) for table in found.tables if table not in found.own]
     for path in (*paths, *found.paths):

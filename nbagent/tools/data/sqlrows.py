@@ -5,6 +5,7 @@ Must not know how the rows came about. Read `fetched`.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,13 @@ _ALL = 9_000
 _COUNTING = 0.3
 """Seconds for which rows are counted that are not shown."""
 _HIDDEN = "<hidden>"
+_LONG = 20_000
+"""Characters of a text that are fetched; more than are shown, so that a key in it is known as one."""
+_ITEMS = 200
+"""Items of a list that are fetched."""
+_SCALARS = re.compile(r"[A-Z_0-9]+(?:\(\d+,\d+\))?\[\]")
+_FETCHED = 200_000
+"""Values that are fetched at once where rows are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +39,40 @@ class Rows:
     summary: str
 
 
-def fetched(cursor: Any, limit: int, notes: Sequence[str], stopped: Callable[[], bool]) -> Rows:
-    """Fetch up to `limit` rows of a cursor and count the others, as far as that is quick."""
+def shortened(statement: str, labels: Sequence[str], types: Sequence[str]) -> str:
+    """Return a SELECT whose long values are cut by DuckDB: `list(x)` of a big table would be a Python object each in the kernel."""
+    columns = [_shortened(at, kind) for at, kind in enumerate(types, 1)]
+    if all(column == f"#{at}" for at, column in enumerate(columns, 1)):
+        return statement
+    named = ", ".join(
+        f'{column} AS "{label.replace(chr(34), chr(34) * 2)}"' for column, label in zip(columns, labels, strict=True)
+    )
+    return f"SELECT {named} FROM (\n{statement}\n)"  # noqa: S608  (names are quoted; the statement is one SELECT by DuckDB's parser)
+
+
+def _shortened(at: int, kind: str) -> str:
+    if kind in {"VARCHAR", "JSON"}:
+        return f"CASE WHEN strlen(#{at}) > {_LONG} THEN left(#{at}, {_LONG}) ELSE #{at} END"
+    if kind == "BLOB":
+        return f"format('{{:,}} bytes', octet_length(#{at}))"
+    if _SCALARS.fullmatch(kind) and not kind.startswith(("VARCHAR", "JSON", "BLOB", "VARIANT")):
+        return f"#{at}[1:{_ITEMS}]"
+    nested = kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "TUPLE", "VARIANT", "VARCHAR", "JSON"))
+    return f"left(CAST(#{at} AS VARCHAR), {_LONG})" if nested else f"#{at}"
+
+
+def fetched(
+    cursor: Any, limit: int, notes: Sequence[str], stopped: Callable[[], bool], types: Sequence[str] | None = None
+) -> Rows:
+    """Fetch up to `limit` rows of a cursor and count the others, as far as that is quick; `types`: where the cursor has others."""
     described: list[Any] = list(cursor.description or ())
     labels = [str(column[0]) for column in described]
-    types = [str(column[1]) for column in described]
+    types = [str(column[1]) for column in described] if types is None else list(types)
     rows: list[tuple[Any, ...]] = cursor.fetchmany(limit)
     total, ended = len(rows), len(rows) < limit
     until = time.monotonic() + _COUNTING
     while not ended and not stopped() and time.monotonic() < until:
-        more = len(cursor.fetchmany(10_000))
+        more = len(cursor.fetchmany(max(1, min(10_000, _FETCHED // max(1, len(labels))))))
         total, ended = total + more, more == 0
     if labels in (["explain_key", "explain_value"], ["explain_value"]) and rows:
         return Rows(clean(str(rows[0][-1]))[:_ALL], "plan")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tracemalloc
 from typing import Any, ClassVar
 
 import duckdb
@@ -310,6 +311,52 @@ async def test_functions_that_the_person_made_in_a_connection_are_not_run(folder
         assert "function of the connection's own" in await desk.refuses(sql, connection="con")
     assert ran == []
     assert "| 1 |" in await desk.says("SELECT max(abs(a)) FROM t", connection="con")
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT t FROM t", "SELECT to_json(t) AS x FROM t", "SELECT COLUMNS('pass.*') AS x FROM t", "FROM t AS q(a, b)",
+        "SELECT * RENAME (password AS p) FROM t", "SELECT 1 AS a, 'x' AS b UNION ALL FROM t", "SELECT histogram(q.b) FROM t AS q(a, b)",
+        "FROM memory.main.t AS q(a, b)", "UNPIVOT t ON COLUMNS(*)::VARCHAR INTO NAME n VALUE q", "FROM t SELECT list(t)",
+        "SELECT b.* FROM (WITH t AS (SELECT 1) FROM t), t AS b(a, b)", "FROM whole AS q(a, b)",
+    ],
+)  # fmt: skip
+async def test_a_secret_column_of_a_connection_is_not_told_under_another_name(folder, con, sql):
+    con.execute("CREATE VIEW whole AS FROM t")
+    try:
+        said = await Desk(folder, con=con).says(sql, connection="con")
+    except ToolError as refused:
+        said = str(refused)
+    assert "hunter2" not in said
+    assert con.execute("FROM t").fetchall() == [(1, "hunter2")], "the person's own connection sees what it saw"
+
+
+async def test_a_name_of_a_with_opens_no_file_elsewhere_in_the_query(folder, con):
+    outside = folder.parent / f"{folder.name}-outside.csv"
+    sql = f'SELECT b.* FROM (WITH "{outside}" AS (SELECT 1) FROM "{outside}"), \'{outside}\' b'
+    assert "plain name" in await Desk(folder, con=con).refuses(sql, connection="con")
+
+
+@pytest.mark.parametrize(
+    "options", ["header = false", "names = ['a', 'b', 'c']", "delim = '~', header = false", "columns = {'a': 'INT', 'b': 'INT', 'c': 'VARCHAR'}"]
+)  # fmt: skip
+async def test_a_secret_column_of_a_file_is_not_read_under_another_name(folder, options):
+    assert "api_key looks like a secret" in await Desk(folder).refuses(f"FROM read_csv('a.csv', {options})")
+
+
+async def test_long_values_are_cut_before_they_become_objects_of_the_kernel(folder):
+    desk = Desk(folder, df=pd.DataFrame({"n": range(300_000), "t": ["x" * 50] * 300_000}))
+    said = await desk.says(
+        'SELECT list(n) AS "a""b", string_agg(t) AS s, map([n], [t]) AS m, \'ab\'::BLOB AS y FROM df GROUP BY m, n < 0 LIMIT 1'
+    )
+    assert '| a"b BIGINT[] | s VARCHAR | m MAP(BIGINT, VARCHAR) | y BLOB |' in said and "2 bytes" in said
+    namespace = {"df": pd.DataFrame({"n": range(300_000)})}
+    one = query.Query(namespace, DataFiles(folder), "SELECT list(n ORDER BY n) AS many FROM df ORDER BY 1", 50, "")
+    tracemalloc.start()
+    try:
+        assert "[0, 1, 2" in one.run().text
+        assert tracemalloc.get_traced_memory()[1] < 4_000_000, "300,000 numbers as objects are more"
+    finally:
+        tracemalloc.stop()
 
 
 async def test_where_duckdb_is_not_installed_or_too_old_it_is_not_offered(folder, monkeypatch, tmp_path):
