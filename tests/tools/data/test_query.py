@@ -311,6 +311,8 @@ async def test_functions_that_the_person_made_in_a_connection_are_not_run(folder
         assert "function of the connection's own" in await desk.refuses(sql, connection="con")
     assert ran == []
     assert "| 1 |" in await desk.says("SELECT max(abs(a)) FROM t", connection="con")
+
+
 @pytest.mark.parametrize(
     "sql",
     [
