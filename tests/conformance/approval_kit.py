@@ -211,7 +211,7 @@ async def the_text_that_the_person_wrote_comes_with_the_yes(route: Route) -> Non
     tasks = await asked(route, question)
     await route.approve(edited="x = 2  # my own")
     [got] = await answers(route, tasks, question)
-    assert (got.approved, got.edited) == (True, "x = 2  # my own")
+    assert (got.approved, got.edited) == (True, "x = 2  # my own"), got
 
 
 async def an_interrupted_wait_leaves_nothing_open(route: Route) -> None:
