@@ -129,13 +129,16 @@ class FrontEnd:
     async def click(self, face: str, *, first: bool = False, **read: Any) -> str:
         """Click the newest button of that face (or the `first`) as soon as it takes a click; return which one it was.
 
-        `read` is what the page reads in the card at the click: words, ticks, texts.
+        `read` is what the page reads in the card at the click: words, ticks, texts. It sends that and which button it was as
+        one message, for two may overtake one another.
         """
         button = await self.button(face, first=first)
         if read:
-            content = {"op": "card", "card": self._card, **read}
+            self._rested.clear()
+            content = {"op": "card", "card": self._card, "press": face.split()[0].lower(), **read}
             self.send(self._timeline, {"method": "custom", "content": content})
-        self.press(button)
+        else:
+            self.press(button)
         self._armed.remove(button)
         return button
 
