@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -33,6 +34,11 @@ FILES = 20_000
 """Files of a folder up to which it is copied."""
 _NOT_COPIED = frozenset({".nbagent", ".ipynb_checkpoints", "__pycache__"})
 _LINKED = frozenset({"node_modules", "site-packages"})
+_ABOVE = 3
+"""Folders above the notebook's whose other entries are linked to beside a copy: code says `../data/x.csv`."""
+_BESIDE = 5_000
+INSIDE = "NBAGENT_CLEAN_RUN"
+"""Set in the environment of a clean run: what runs there makes no clean runs of its own."""
 _GRACE = 5.0  # seconds that a run has to end by itself
 _ODD = 2_000  # characters of what is no JSON line that are kept
 
@@ -61,9 +67,8 @@ class CleanRuns:
         try:
             folder = self.folder
             if self.in_copy:
-                folder = Path(scratch) / self.folder.name
                 progress("copying the folder")
-                await asyncio.to_thread(copy, self.folder, folder)
+                folder = await asyncio.to_thread(copy_in_place, self.folder, Path(scratch) / "above")
             job = {
                 "cells": [[c.id, c.source] for c in self._cells],
                 "folder": str(folder),
@@ -118,7 +123,7 @@ class _Process:
         self._paths = (json.dumps(folder)[1:-1], json.dumps(meant)[1:-1])
         self._process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-P", "-m", "nbagent.headless.cleanrun", str(job)],
-            cwd=job.parent, env=first_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            cwd=job.parent, env={**first_environment(), INSIDE: "1"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, start_new_session=os.name != "nt",
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read, name="nbagent-verify", daemon=True)
@@ -225,6 +230,22 @@ def copy(folder: Path, into: Path) -> None:
                     copy(Path(entry.path), target)
             elif entry.is_file():
                 shutil.copy2(entry.path, target)
+
+
+def copy_in_place(folder: Path, into: Path) -> Path:
+    """Copy a folder to below `into` and return the copy; what stands beside it and beside those above is linked to."""
+    here, above = into, list(reversed(folder.parents))[-_ABOVE:]
+    for place, one in enumerate(above):
+        here.mkdir(parents=True)
+        below = above[place + 1] if place + 1 < len(above) else folder
+        with contextlib.suppress(OSError):
+            for entry in itertools.islice(os.scandir(one), _BESIDE):
+                if entry.name != below.name:
+                    with contextlib.suppress(OSError):
+                        (here / entry.name).symlink_to(entry.path)
+        here /= below.name
+    copy(folder, here)
+    return here
 
 
 def said_of_files(runs: CleanRuns, *, done: bool) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from nbagent.app.agents import Errand
 from nbagent.core.errors import ConfigError
 from nbagent.core.messages import Json
-from nbagent.core.ports import Model
+from nbagent.core.ports import Model, Notebook
 from nbagent.models.scripted import ScriptedModel, call, result_of
 from nbagent.tools.results import clip
 from nbagent.tools.verify import NAME, TIMEOUT
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
 USAGE = (
     "%agent verify [--timeout SECONDS] [--seed]: runs a copy of the notebook in a clean kernel and says what differs."
+)
+UNREAD = (
+    "%agent verify: the notebook's cells can't be read from here. It works in JupyterLab, Notebook 7 and `nbagent run`."
+)
+NOBODY = (
+    "Not verified: the notebook has code that is asked about each time it runs (it deletes, installs, sends, or reaches outside "
+    "of the folder), and nobody is there to answer. Run %agent verify where you can: in JupyterLab or Notebook 7."
 )
 _TOLD = 4_000
 
@@ -40,7 +47,8 @@ class Verification(Errand):
         made = call(NAME, timeout=self.timeout, seed=self.seed)
 
         def answer(transcript: object) -> str:
-            return result_of(transcript, NAME).split("\n", 1)[0]  # type: ignore[arg-type]  # the messages of a request
+            said = result_of(transcript, NAME)  # type: ignore[arg-type]  # the messages of a request
+            return NOBODY if "Nobody is there to approve this" in said else said.split("\n", 1)[0]
 
         return ScriptedModel([call("read_notebook", limit=1), made, answer], name="verify")
 
@@ -62,5 +70,11 @@ async def verify(extension: Extension, rest: str) -> str:
     from nbagent.app.cell import agent_cell
 
     given = options(rest)
-    await agent_cell(extension, "verify this notebook", "", errand=Verification("verify", "medium", **given))
+
+    async def looked(notebook: Notebook | None, said: str) -> tuple[str, str]:
+        if notebook is None or notebook.proposes_only:
+            raise ConfigError(UNREAD)
+        return said, ""
+
+    await agent_cell(extension, "verify this notebook", "", looked, errand=Verification("verify", "medium", **given))
     return ""

@@ -7,20 +7,22 @@ contradicts it. Must not know how clean runs are made (cleanruns.py) or drawn. R
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nbagent.app.cleanruns import CleanRuns, Finished, fits, said_of_files
-from nbagent.core.errors import NotebookError
+from nbagent.app.cleanruns import INSIDE, CleanRuns, Finished, fits, said_of_files
+from nbagent.core.errors import NotebookError, ToolError
 from nbagent.core.event import Status
 from nbagent.core.events import CallEnded, Event, RunEnded, Verified
 from nbagent.core.ports import Cell, Kernel, Notebook
 from nbagent.core.tools import Tool
 from nbagent.tools.claims import claim_in
 from nbagent.tools.dataflow import dataflow
+from nbagent.tools.ledger import label_of
 from nbagent.tools.sameness import compared
 from nbagent.tools.seen import Seen
 from nbagent.tools.verdict import Came, Evidence, Verdict, hash_of, judge, stopped
@@ -34,6 +36,7 @@ KEPT = 50
 UNVERIFIED = "Not verified from a clean kernel."
 CLAIMED = "nbagent did not verify this: “{}”. {} %agent verify does it."
 NEVER = "The notebook as it is now was not run in a clean kernel."
+AGAIN = "Cells ran again after the clean run: {}."
 NOT_SO = "What the clean kernel gave was: {}"
 
 
@@ -66,6 +69,8 @@ class Verifier:
         Where something differs that no error explains, a second clean run tells what is random. With `seed`, two more tell
         whether a seed at the top would make that the same.
         """
+        if os.environ.get(INSIDE):
+            raise ToolError("this is a clean run already: it makes no other one")
         began = time.monotonic()
         self._fits = await asyncio.to_thread(fits, self._extension.folder)
         runs = CleanRuns(self._extension.folder, cells, timeout=timeout, in_copy=self._fits)
@@ -136,15 +141,17 @@ class Verifier:
         if not claim and UNVERIFIED not in ended.checked:
             return ended.checked
         try:
-            verdict = self.of(await notebook.cells()) if notebook is not None else None
+            cells = await notebook.cells() if notebook is not None else []
         except NotebookError:
-            verdict = None
+            cells = []
+        verdict = self.of(cells) if cells else None
+        again = ran_since(verdict, cells) if verdict is not None else []
         said = ended.checked
         tells = bool(claim) and verdict is not None and claim.rstrip(".…") == verdict.headline[:200].rstrip(".…")
-        if verdict is not None and (verdict.verified or tells):  # in the verdict's own words
+        if verdict is not None and not again and (verdict.verified or tells):  # in the verdict's own words
             return said.replace(UNVERIFIED, verdict.headline)
         if claim:
-            why = NEVER if verdict is None else NOT_SO.format(verdict.headline)
+            why = _why_not(verdict, again)
             said = " ".join(filter(None, (CLAIMED.format(claim.rstrip(".…"), why), said.replace(UNVERIFIED, ""))))
         return " ".join(said.split())
 
@@ -152,6 +159,18 @@ class Verifier:
 def _alike(one: Came, other: Came | None) -> bool:
     both = other is not None and one.outputs is not None and other.outputs is not None
     return both and compared(one.outputs or (), other.outputs or ()).sameness == "same" if other is not None else False
+
+
+def _why_not(verdict: Verdict | None, again: Sequence[str]) -> str:
+    if verdict is None:
+        return NEVER
+    return AGAIN.format(", ".join(again[:8])) if verdict.verified else NOT_SO.format(verdict.headline)
+
+
+def ran_since(verdict: Verdict, cells: Sequence[Cell]) -> list[str]:
+    """Return the cells that ran after they were judged, by their numbers: what they show now is not what was compared."""
+    judged = {cell.id: cell.label for cell in verdict.cells if cell.state != "skipped"}
+    return [name for cell in cells if cell.id in judged and (name := label_of(cell)) != judged[cell.id]]
 
 
 def missing_files(extension: Extension, cells: Sequence[Cell]) -> dict[str, tuple[str, ...]]:

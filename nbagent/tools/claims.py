@@ -11,7 +11,7 @@ import re
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|\s[–—]\s")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`|^>.*$", re.DOTALL | re.MULTILINE)
 _CLAIMS = re.compile(
-    r"\b(?:verified|checked|tested|confirmed|ran|runs?|re-?ran|re-?runs?|executed|executes|works?|reproduces?|reproduced)\b"
+    r"\b(?:verified|checked|tested|confirmed|ran|runs|(?:was|were|been|is|are|got)\s+(?:\w+\s+)?(?:re-?)?run|re-?ran|re-?runs|executed|executes|works?|reproduces?|reproduced)\b"
     r"[^.!?]{0,80}\b(?:(?:clean|fresh|new|restarted)\s+(?:jupyter\s+)?kernel|kernel\s+restart|restart(?:ed|ing)?\s+(?:the\s+|of\s+the\s+)?kernel)"
     r"|\b(?:clean|fresh|restarted)\s+kernel\b[^.!?]{0,60}\b(?:verified|confirmed|same|reproduc\w+|succeed\w*|passed|works?)\b"
     r"|\b(?:notebook|analysis|results?|it|everything)\b[^.!?]{0,30}\b(?:is|are|was|were)\s+(?:now\s+|fully\s+|therefore\s+)?(?:verified\b|reproducible\b)"

@@ -81,6 +81,31 @@ async def test_a_claim_stands_once_this_very_code_was_verified_and_falls_with_th
     assert "nbagent did not verify this" in last.checked and "as it is now" in last.checked
 
 
+async def test_a_claim_falls_where_cells_ran_again_after_the_clean_run(extension):
+    notebook = MemoryNotebook([code("1", "1", 1)])
+    await verified(extension, notebook)
+    cell = (await notebook.cells())[0]
+    await notebook.set_outputs(cell.id, code("1", "2", 9)["outputs"], 9)
+    [last] = await told(
+        extension, notebook, ended("It is verified from a clean kernel.", "Not verified from a clean kernel.")
+    )
+    assert "Cells ran again after the clean run: In[9]." in last.checked
+    assert last.checked.startswith("nbagent did not verify this")
+
+
+async def test_where_no_cells_can_be_read_verify_says_so_in_a_sentence(extension):
+    with pytest.raises(ConfigError, match="can't be read from here"):
+        await command(extension, "verify")
+
+
+async def test_a_clean_run_makes_no_clean_runs_of_its_own(extension, monkeypatch):
+    monkeypatch.setenv("NBAGENT_CLEAN_RUN", "1")
+    extension.file = MemoryNotebook([code("1", "1", 1)])
+    await command(extension, "verify")
+    assert extension.verifier.verdicts == ()
+    assert extension.errands and "this is a clean run already" in extension.errands[0]
+
+
 async def test_a_claim_against_the_verdict_is_told_the_verdict(extension):
     notebook = MemoryNotebook([code("1", "5", 1)])
     cells = [await notebook.read(cell.id) for cell in await notebook.cells()]
@@ -145,9 +170,10 @@ def test_a_folder_is_copied_with_its_links_and_without_what_is_ours(tmp_path):
 async def test_verify_runs_a_clean_kernel_in_a_copy_and_says_of_each_cell_what_differs_and_why(extension, at_home):
     work = at_home / "work"
     (work / "data.txt").write_text("3")
+    (at_home / "beside.txt").write_text("of the folder above")
     cells = [
         code("import random, os\nn = int(open('data.txt').read())\nn", "3", 1),
-        code("open('data.txt', 'w').write('9')\nlen(os.getcwd()) > 0", "True", 2),
+        code("open('data.txt', 'w').write('9')\nopen('../beside.txt').read()", "'of the folder above'", 2),
         code("random.random()", "0.5", 3),
         code("hidden + n", "8", 5),
         code("n * 2", "7", 4),
