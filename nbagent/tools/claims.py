@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+|\s[–—]\s")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|\s[–—]\s")
 _CODE = re.compile(r"```.*?```|`[^`\n]*`|^>.*$", re.DOTALL | re.MULTILINE)
 _CLAIMS = re.compile(
     r"\b(?:verified|checked|tested|confirmed|ran|runs|(?:was|were|been|is|are|got)\s+(?:\w+\s+)?(?:re-?)?run|re-?ran|re-?runs|executed|executes|works?|reproduces?|reproduced)\b"
@@ -40,6 +40,10 @@ def claim_in(text: str) -> str:
     for sentence in _SENTENCE.split(_CODE.sub(" ", text)):
         plain = _FLAWLESS.sub(" ", sentence)
         found = _CLAIMS.search(plain)
-        if found and not _DENIES.search(plain[: found.end()]) and not _ONLY_IF.search(plain[found.end() :]):
+        if found is None:
+            continue
+        before = plain[plain.rfind(";", 0, found.start()) + 1 : found.end()]
+        after = plain[found.end() :].partition(";")[0]
+        if not _DENIES.search(before) and not _ONLY_IF.search(after):
             return " ".join(sentence.split())[:200]
     return ""
