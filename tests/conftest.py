@@ -18,11 +18,14 @@ import hypothesis
 import pytest
 from hypothesis.configuration import set_hypothesis_home_dir
 
+from tests.support.warm import Warm
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
 HOME_KEY = pytest.StashKey[Path]()
+WARM_KEY = pytest.StashKey[Warm]()
 
 # ── nobody's home, key or settings ───────────────────────────────────────────────────────────────────────────────────
 
@@ -120,6 +123,8 @@ def pytest_configure(config: pytest.Config) -> None:
     isolate(home)
     if version := config.getoption("--ipykernel"):
         use_ipykernel(version)
+    elif sys.platform == "linux":
+        config.stash[WARM_KEY] = Warm(home / "warm")
     set_hypothesis_home_dir(home / "hypothesis")
     hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
     hypothesis.settings.register_profile("quick", hypothesis.settings.get_profile("ci"), max_examples=15)
@@ -127,7 +132,17 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if (warm := item.config.stash.get(WARM_KEY, None)) and (
+        {"kernel", "browser"} & {m.name for m in item.iter_markers()}
+    ):
+        warm.start()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
+    if warm := config.stash.get(WARM_KEY, None):
+        warm.stop()
     shutil.rmtree(config.stash[HOME_KEY], ignore_errors=True)
 
 

@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from tests.analysis.desk import Facts, Task, Work, done
-from tests.analysis.warm import Warm
+from tests.support.warm import ANALYST, CORE, LIBRARIES, Warm
 
 Did = Callable[[str, str], Awaitable[tuple[Work, Facts]]]
 
 
 @pytest.fixture(scope="session")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
-    with Warm(tmp_path_factory.mktemp("warm")) as parent:
+    with Warm(tmp_path_factory.mktemp("warm"), ANALYST, (*LIBRARIES, *CORE)) as parent:
         yield parent
 
 

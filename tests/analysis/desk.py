@@ -22,9 +22,9 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from nbagent.headless.page import PageClient
 from tests.analysis.solving import Playing, Steps
-from tests.analysis.warm import NAME
 from tests.failures.room import ROOT, transcripts
 from tests.support.messages_server import MessagesServer
+from tests.support.warm import ANALYST
 
 HERE = Path(__file__).parent
 TASKS = ("penguins", "sales", "sensors", "survey", "joins", "texts", "geo", "parquet", "excel", "broken")
@@ -189,7 +189,7 @@ class Kernel(PageClient):
 
 
 @asynccontextmanager
-async def kernel(cells: Sequence[NotebookNode], folder: Path, *, name: str = NAME, **env: str) -> Any:
+async def kernel(cells: Sequence[NotebookNode], folder: Path, *, name: str = ANALYST, **env: str) -> Any:
     """Start a kernel for a notebook of these cells in `folder`."""
     page = Kernel(
         new_notebook(cells=list(cells)), path=str(folder / "task.ipynb"), timeout=600, allow_errors=True,

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from tests.analysis.desk import TASKS, Task, done, hashes
-from tests.analysis.warm import Warm
+from tests.support.warm import ANALYST, CORE, LIBRARIES, Warm
 from tests.core.rig import check_transcript
 from tests.failures.room import transcripts
 
@@ -30,7 +30,7 @@ def main(url: str, model: str, names: list[str]) -> None:
     for name, value in LIMITS.items():
         os.environ.setdefault(name, value)
     sys.stdout.write(_FORMAT.format("task", "ended", "turns", "tokens", "s", "checker") + "\n")
-    with tempfile.TemporaryDirectory() as place, Warm(Path(place)):
+    with tempfile.TemporaryDirectory() as place, Warm(Path(place), ANALYST, (*LIBRARIES, *CORE)):
         for name in names or TASKS:
             with tempfile.TemporaryDirectory() as folder:
                 sys.stdout.write(asyncio.run(_line(name, Path(folder), url, model)) + "\n")
