@@ -68,8 +68,8 @@ test-quick: $(VENV)/.dev  # by file: those of the source's shape share its synta
 test-fast: $(VENV)/.dev $(BUILD)/mcp/.installed
 	@$(PYTEST) -q -n 2 --dist worksteal --ignore=tests/browser -m "$(FAST) and not long"
 
-test-kernel: $(VENV)/.dev $(BUILD)/mcp/.installed
-	@$(PYTEST) -q -n 2 --dist loadgroup -m "kernel and not browser and not long"
+test-kernel: $(VENV)/.dev $(BUILD)/mcp/.installed  # to import all the others' files would take ten seconds in each process
+	@$(PYTEST) -q -n 2 --dist loadgroup $$(grep -rl --include='test_*.py' 'mark\.kernel' tests) -m "kernel and not browser and not long"
 
 test-browser: $(VENV)/.dev browser  # by itself: a browser and a kernel fill two cores
 	@$(PYTEST) -q -m "browser and not long"
@@ -109,6 +109,7 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/.venv
 $(VENV)/.dev: pyproject.toml $(VENV)/.demo
 	@echo "Installing what the tests need into $(VENV)/"
 	@$(PIP) install --editable '.[demo]' --group dev
+	@$(PIP) uninstall --yes rfc3987-syntax  # a format that no notebook has: 1.5 s of CPU in each process that imports nbformat
 	@$(BIN)/python -c 'import matplotlib.font_manager'  # the first scan of fonts takes seconds: not inside a test
 	@touch $@
 

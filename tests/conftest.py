@@ -5,6 +5,7 @@ Read `pytest_configure` first.
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import json
 import os
@@ -92,6 +93,10 @@ EVERY_PLACE = (
 
 SECOND_LINE = (
     "analysis/test_tasks.py::test_the_checker_refuses_wrong_solutions",
+    "app/teams/test_team.py::test_a_team_of_three_repairs_what_fails_merges_two_and_reports_the_conflict[11-",
+    "app/test_killed.py::test_killed_at_50_points",
+    "conformance/test_interleaving.py::test_interleavings_lose_nothing_and_can_be_undone[a thousand]",
+    "maps/test_map.py::test_every_executor_gives_the_same_table",
 )  # fmt: skip
 """Variants and repeats that take many seconds, where another test proves the same thing once: how their node ids begin.
 
@@ -132,11 +137,11 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    if (warm := item.config.stash.get(WARM_KEY, None)) and (
-        {"kernel", "browser"} & {m.name for m in item.iter_markers()}
-    ):
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.collect()
+    gc.freeze()  # half a million objects of imports and tests: each later collection looked through them, for half a second
+    starts = any(item.get_closest_marker(name) for item in session.items for name in ("kernel", "browser"))
+    if starts and not session.config.option.collectonly and (warm := session.config.stash.get(WARM_KEY, None)):
         warm.start()
 
 

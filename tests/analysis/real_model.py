@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 from tests.analysis.desk import TASKS, Task, done, hashes
-from tests.support.warm import ANALYST, CORE, LIBRARIES, Warm
 from tests.core.rig import check_transcript
 from tests.failures.room import transcripts
+from tests.support.warm import ANALYST, CORE, LIBRARIES, Warm
 
 LIMITS = {"NBAGENT_MAX_TURNS": "6", "NBAGENT_TIMEOUT": "240"}
 _FORMAT = "{:<9} {:<34} {:>5} {:>8} {:>5}  {}"

@@ -155,9 +155,10 @@ def parent(listening: str, *modules: str) -> None:
                     waiting.register(connection, selectors.EVENT_READ)
             elif here is woken:
                 woken.recv(64)
-            elif here in kernels and not here.recv(64):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(kernels[here], signal.SIGKILL)
+            elif here in kernels and _is_gone(here):
+                for end in (os.killpg, os.kill):  # the second where it has no group of its own yet
+                    with contextlib.suppress(ProcessLookupError):
+                        end(kernels[here], signal.SIGKILL)
         for connection in [one for one, pid in kernels.items() if _ended(pid)]:
             waiting.unregister(connection)
             connection.close()
@@ -166,6 +167,13 @@ def parent(listening: str, *modules: str) -> None:
 
 def _ended(pid: int) -> bool:
     return os.waitpid(pid, os.WNOHANG)[0] != 0
+
+
+def _is_gone(client: socket.socket) -> bool:
+    try:
+        return not client.recv(64)
+    except ConnectionError:
+        return True
 
 
 def _interpreters(env: dict[str, str]) -> dict[str, str]:
@@ -187,7 +195,8 @@ def _forked(connection: socket.socket, others: Sequence[Any]) -> int:
     elif not (pid := os.fork()):
         _live(connection, others, streams, asked)
     else:
-        connection.sendall(str(pid).encode())
+        with contextlib.suppress(ConnectionError):  # it was not waited for: it will be ended
+            connection.sendall(str(pid).encode())
     for stream in streams:
         os.close(stream)
     if not pid:
