@@ -112,6 +112,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
 
 
+collect_ignore = [] if sys.platform == "linux" else ["meta/test_warm.py"]  # kernels are forked there only
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--no-skips", action="store_true", help="a skipped test fails the session (make test)")
     parser.addoption("--front-end", default="lab", choices=["lab", "notebook"], help="what the browser tests open")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,10 +16,7 @@ from jupyter_client.manager import start_new_kernel
 from tests.support.turns import wait_until
 from tests.support.warm import COLD, ROOT
 
-pytestmark = [
-    pytest.mark.kernel,
-    pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only"),
-]
+pytestmark = pytest.mark.kernel
 
 ASKED = """
 import json, os, sys
