@@ -25,6 +25,7 @@ from tests.core.rig import Person, Rig, check_transcript
 from tests.failures.room import Room
 from tests.support.messages_server import MessagesServer, Reply, call, calls
 from tests.support.turns import turns
+from tests.support.warm import COLD
 
 APPROVE = '"description": "Approve"'
 ALLOW = {"NBAGENT_ALLOW": "run_python\nadd_cell\nrun_cell\ndraw\nforks"}
@@ -157,7 +158,7 @@ async def test_a_file_with_the_name_of_a_package_is_named_and_never_run(tmp_path
     (tmp_path / "json.py").write_text("open('ran-json', 'w')")
     (tmp_path / "anthropic.py").write_text("open('ran-anthropic', 'w')")
     with MessagesServer() as server:
-        async with Room(tmp_path, server) as room:
+        async with Room(tmp_path, server, **{COLD: "1"}) as room:
             shown = await room.cell("%%agent\nhello")
             shown.says(f"Your file {tmp_path / 'anthropic.py'} stands in the way", "Rename the file")
             assert not (tmp_path / "ran-anthropic").exists()
