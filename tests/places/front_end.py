@@ -135,7 +135,7 @@ class FrontEnd:
         button = await self.button(face, first=first)
         if read:
             self._rested.clear()
-            content = {"op": "card", "card": self._card, "press": face.split()[0].lower(), **read}
+            content = {"op": "card", "card": self._card, "press": face.split(maxsplit=1)[0].lower(), **read}
             self.send(self._timeline, {"method": "custom", "content": content})
         else:
             self.press(button)
