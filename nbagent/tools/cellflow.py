@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -28,6 +29,7 @@ _CHANGING = frozenset({
 _PREFIXES = ("set_", "add_")
 _CHANGES_ARGUMENT = frozenset({"shuffle", "heappush", "heappop", "heapify", "insort", "setattr", "delattr"})
 _OPENING = frozenset({"exec", "execfile", "run_cell", "run_code", "push", "ex", "safe_execfile", "run_line_magic"})
+_WORD = re.compile(r"[^\W\d]\w*")
 _NAMESPACES = frozenset({"globals", "locals", "vars"})
 
 
@@ -79,7 +81,9 @@ def flow_of(cell_id: str, index: int, source: str, type_: str = "code", known: M
         return Flow(cell_id, index, type_)
     if starts_agent(source):
         return Flow(cell_id, index, agent=True)
-    return replace(_flow_of(source, tuple(sorted((known or {}).items()))), id=cell_id, index=index)
+    texts = known or {}
+    named = sorted(texts.keys() & set(_WORD.findall(source))) if texts else ()  # of the others it can't say anything
+    return replace(_flow_of(source, tuple((name, texts[name]) for name in named)), id=cell_id, index=index)
 
 
 @functools.lru_cache(maxsize=2048)

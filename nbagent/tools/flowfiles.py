@@ -34,7 +34,8 @@ def files_of_call(node: ast.Call, known: Mapping[str, str]) -> tuple[list[str], 
     """Return the paths that a call reads and those that it writes; `known` are texts that names hold."""
     func = node.func
     name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-    if not name or name in _NOT_FILES:
+    writes = name in _WRITES or name.startswith(_WRITING)
+    if not name or name in _NOT_FILES or not (writes or name == "open" or name in _OWNERS or READER.search(name)):
         return [], []
     if isinstance(func, ast.Attribute) and (name in _OWNERS or (name == "open" and text_of(func.value, known))):
         path, mode = text_of(func.value, known), _mode(node, 0)
@@ -45,9 +46,7 @@ def files_of_call(node: ast.Call, known: Mapping[str, str]) -> tuple[list[str], 
     path = posixpath.normpath(path.replace("\\", "/"))
     if name == "open":
         return ([], [path]) if any(sign in mode for sign in "wxa") else ([path], [])
-    if name in _WRITES or name.startswith(_WRITING):
-        return [], [path]
-    return ([path], []) if READER.search(name) or name in _OWNERS else ([], [])
+    return ([], [path]) if writes else ([path], [])
 
 
 def _path(node: ast.Call, known: Mapping[str, str]) -> str | None:

@@ -155,6 +155,13 @@ JSON = st.recursive(
 )
 
 
+def test_a_long_column_is_told_with_its_smallest_and_largest_though_few_of_it_are_looked_at() -> None:
+    y = np.zeros(300_000)
+    y[[7, 8, 9]] = 55.5, -44.5, np.nan
+    told = of_plotly({"data": [{"type": "scatter", "y": y}], "layout": {}}).text()
+    assert "about -44.5" in told and "55.5" in told
+
+
 @given(JSON)
 def test_whatever_json_there_is_something_is_told_and_nothing_raised(given_json: Any) -> None:
     for tell in (of_plotly, of_vega):
