@@ -22,6 +22,7 @@ from nbagent.tools.ledger import label_of
 from nbagent.tools.marks import is_kept
 from nbagent.tools.renaming import is_free, renamed
 from nbagent.tools.tidysource import (
+    acts,
     count_lines,
     import_lines,
     imports_cell,
@@ -31,6 +32,7 @@ from nbagent.tools.tidysource import (
     mentions,
     pieces_of,
     plain,
+    prepares_imports,
     step_of,
     with_imports,
     without,
@@ -204,7 +206,7 @@ class _Look:
             or flow.deletes
         ):
             return ""
-        plain = tree is not None and bool(tree.body) and all(isinstance(s, _ONLY_NAMES) for s in tree.body)
+        plain = tree is not None and all(isinstance(s, _ONLY_NAMES) for s in tree.body) and not acts(tree)
         if not plain or not flow.defines or self._used(cell) or cell.source.lstrip().startswith("%"):
             return ""
         return f"nothing uses {listed_names(flow.defines)}, and it shows nothing"
@@ -225,7 +227,11 @@ class _Look:
         if home is None:
             return
         here, added, ops, moved = import_lines(home), list[str](), list[Op](), list[str]()
+        order = [cell.index for cell in self.code if cell.index >= home.index and prepares_imports(cell)]
+        until = order[0] if order else len(self.cells)  # an import that stands below that may need it
         for cell in self.free:
+            if cell.index >= until:
+                break
             strays = import_lines(cell)
             if (
                 cell.index <= home.index

@@ -6,6 +6,7 @@ It must not know what is proposed. Read `import_lines`, then `pieces_of`.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
@@ -37,6 +38,51 @@ def is_free_cell(cell: Cell) -> bool:
         and not is_kept(cell)
         and cell.metadata.get("editable") is not False
     )
+
+
+_PREPARING = re.compile(
+    r"\bsys\s*\.\s*(?:path|modules|meta_path)\b|\benviron\b|\bputenv\b|\bchdir\(|\b(?:matplotlib|mpl)\.use\(|\bimportlib\b|\bload_dotenv\b|"
+    r"\badd(?:site|_dll_)dir|\bset_start_method\b|\bset_backend\b|\.py['\"]"
+)
+_PREPARING_MAGICS = frozenset(
+    {
+        "pip",
+        "conda",
+        "mamba",
+        "micromamba",
+        "uv",
+        "cd",
+        "env",
+        "set_env",
+        "run",
+        "autoreload",
+        "writefile",
+        "file",
+        "store",
+        "dotenv",
+    }
+)
+
+
+def prepares_imports(cell: Cell) -> bool:
+    """Whether an import below a cell may need what it does: paths, environment, an installation, a module that it writes."""
+    parts = split(cell.source)
+    names = {name for name, _ in parts.magics} | {name for name, _, _ in parts.heads}
+    return bool(parts.shell) or not names.isdisjoint(_PREPARING_MAGICS) or _PREPARING.search(cell.source) is not None
+
+
+_ACTS = re.compile(
+    r"(?:execute|executemany|send|post|put|patch|request|submit|start|connect|login|run|call|check_output|popen|write|save|dump|upload|download|fit|"
+    r"seed|register|init|urlretrieve|urlopen|mkdir|makedirs|remove|unlink|rename|copy2?|move|commit|publish|input|sleep)(?:_\w+)?\Z",
+    re.IGNORECASE,
+)
+
+
+def acts(tree: ast.Module) -> bool:
+    """Whether code calls something by whose name it does more than return a value: a cell that nobody reads may do it."""
+    called = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    names = (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in called)
+    return any(_ACTS.match(name) for name in names)
 
 
 def is_words(statement: ast.stmt) -> bool:

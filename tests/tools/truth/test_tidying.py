@@ -57,6 +57,7 @@ def gone(found: list[Change]) -> list[str]:
         (["old = 1", ("df.query('a > @old')", "1")], []),
         (["old = load()", ("x", "1")], ["c0"]),
         (["send(old)", ("x", "1")], []),
+        (["old = connection.execute('INSERT INTO t VALUES (1)')", ("x", "1")], []),
         (["old = 1", "%run other.py"], []),
         (["old = 1", "%%agent\nuse old", ("x", "1")], []),
         (["x = 1", "last = 2"], ["c0"]),
@@ -91,6 +92,26 @@ def test_stray_imports_go_to_the_imports_cell_and_those_that_it_has_just_go() ->
 )
 def test_imports_that_can_not_be_moved_safely_stay(stray: str) -> None:
     assert of("imports", changes(cells("import os\nimport sys", (stray, "1")))) == []
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "sys.path.append('../src')",
+        "os.environ['DEVICE'] = ''",
+        "os.chdir('src')",
+        "matplotlib.use('Agg')",
+        "%pip install q",
+        "!pip install q",
+        "open('q.py', 'w').write('x = 1')",
+        "%%writefile q.py\nx = 1",
+    ],
+)
+def test_an_import_stays_below_what_may_make_it_possible(before: str) -> None:
+    assert of("imports", changes(cells("import os, sys\nimport matplotlib", before, ("import q\nq.x", "1")))) == []
+    assert of("imports", changes(cells("import os, sys\nimport matplotlib", f"{before}\nimport q\nq.x"))) == []
+    [above] = of("imports", changes(cells("import os, sys\nimport matplotlib", ("import q\nq.x", "1"), before)))
+    assert above.title.startswith("move 1 import")
 
 
 def test_an_import_stays_where_its_name_means_something_else_above() -> None:
