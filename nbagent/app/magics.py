@@ -12,7 +12,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_exp
 from nbagent.app.answer import Answer, Refused, RunFailed
 from nbagent.app.handle import Handle
 from nbagent.app.options import describe
-from nbagent.app.reports import COMMANDS, Checked, command
+from nbagent.app.reports import COMMANDS, Checked, Linked, command
 from nbagent.core.errors import ConfigError
 
 
@@ -32,6 +32,12 @@ class AgentMagics(Magics):
         As a cell:  %%agent [options] and the task below it. The agent sees your variables and cells, asks before it
         changes anything, and leaves ordinary cells behind. The cell's value is an Answer (text, stop_reason, usage,
         cost, cells, session_id).
+
+        In the task:  @df, @df.price, @cell:7, @sales.csv, @last_error and @plot say which one you mean; Tab completes them,
+        and the agent gets what they stand for beside your words, which go out as you wrote them.
+
+        Objects of a class that nbagent does not know: @nbagent.describer("mylib.Graph") above a function says what the
+        agent is told of them.
 
         As a line:  {commands}
         """
@@ -54,6 +60,7 @@ class AgentMagics(Magics):
         As a cell:  %%ask [options] and the question below it.
         As a line:  %ask [options] question
 
+        @df, @cell:7, @sales.csv, @last_error and @plot say which one you mean; Tab completes them.
         It is part of the notebook's conversation: the next %%agent cell knows of it. %agent explain explains a cell, an
         output, an error or a name; %agent review looks at the method.
         """
@@ -109,7 +116,11 @@ class AgentMagics(Magics):
 
 
 def _say(text: str) -> None:
-    if text:
+    if isinstance(text, Linked):
+        from IPython.display import display
+
+        display({"text/plain": str(text), "text/markdown": text.markdown}, raw=True)
+    elif text:
         print(text)  # noqa: T201  (the answer of a line magic)
 
 

@@ -1,4 +1,4 @@
-"""What a file that a prompt mentions is told of: the beginning of a text, an image, the names in a folder.
+"""What a file that a prompt mentions is told of: what `read_data_head` says of data, the beginning of a text, an image, names in a folder.
 
 Reads on any thread, a little of a file whatever its size. Which files may be read is said by `DataFiles`. Read `file_facts`.
 """
@@ -11,15 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nbagent.core.errors import ToolError
-from nbagent.core.messages import Block
+from nbagent.core.messages import Block, clean
+from nbagent.tools.data import heads_arrow
+from nbagent.tools.data.delimited import Asked
+from nbagent.tools.data.heads import head_of
 from nbagent.tools.data.sqlfiles import DataFiles
-from nbagent.tools.paths import locate
+from nbagent.tools.paths import locate, opened
 from nbagent.tools.results import scaled_image
 
 _TEXT = 8_000
 _LARGEST_IMAGE = 20_000_000
 _IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 _NAMES = 60
+_TABLES = frozenset({".csv", ".tsv", ".tab", ".psv", ".jsonl", ".ndjson"})
+"""Texts that are told as tables; any other text is shown as it is."""
+_ROWS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +48,13 @@ def file_facts(files: DataFiles, root: Path, spelled: str, *, look: bool = True)
     if place.path.is_dir():
         if not place.inside or place.secret:
             raise ToolError("this folder is outside of the notebook's folder, or holds keys: it is not read")
-        return _folder(place.path, place.shown) if look else FileFacts(place.shown, "", "")
+        return _folder(files, place.path, place.shown) if look else FileFacts(place.shown, "", "")
     (real,) = files.one(str(place.path))
     path = Path(real)
     return _facts(path, place.shown) if look else FileFacts(place.shown, "", "")
 
 
-def _folder(path: Path, shown: str) -> FileFacts:
+def _folder(files: DataFiles, path: Path, shown: str) -> FileFacts:
     try:
         names = sorted(
             f"{one.name}/" if one.is_dir() else one.name
@@ -59,7 +65,25 @@ def _folder(path: Path, shown: str) -> FileFacts:
         raise ToolError((error.strerror or "it can't be read").lower()) from None
     more = f"\n… and {len(names) - _NAMES:,} more" if len(names) > _NAMES else ""
     text = f"a folder with {len(names):,} entries:\n" + "\n".join(names[:_NAMES]) + more
+    if any(name.endswith((".parquet", ".parq", ".pq")) or ("=" in name and name.endswith("/")) for name in names):
+        text = _dataset(files, path, shown) or text
     return FileFacts(f"{shown.rstrip('/')}/", f"{len(names):,} entries", text)
+
+
+def _dataset(files: DataFiles, path: Path, shown: str) -> str:
+    """Return what a folder of Parquet files is, "" where none in it may be read or it is none."""
+
+    def may_read(one: Path) -> bool:
+        try:
+            return files.one(str(one)) == [str(one)]
+        except ToolError:
+            return False
+
+    try:
+        said = heads_arrow.folder(path, shown, _ROWS, may_read)
+    except (ToolError, OSError):
+        return ""
+    return clean("\n".join(said)) if len(said) > 1 else ""  # one line: no Parquet file is in it
 
 
 def _facts(path: Path, shown: str) -> FileFacts:
@@ -74,12 +98,23 @@ def _facts(path: Path, shown: str) -> FileFacts:
     if mime and size <= _LARGEST_IMAGE:
         return FileFacts(shown, said, f"an image, {said}, below", (scaled_image(data, mime),), (str(path),))
     text = _text(data)
+    if (text is None or path.suffix.lower() in _TABLES) and (head := _head(path, shown, size)):
+        return FileFacts(shown, said, head, files=(str(path),))
     if text is None:
         told = f"a file of {said} that is no text. Its first bytes: {data[:16]!r}. Look at it with code or with a tool for data files."
         return FileFacts(shown, said, told, files=(str(path),))
     cut = size > len(data)
     head = f"a text file of {said}" + (f"; its first {len(data):,} bytes" if cut else "")
     return FileFacts(shown, said, f"{head}:\n{text}" if text.strip() else f"{head}; it is empty", files=(str(path),))
+
+
+def _head(path: Path, shown: str, size: int) -> str:
+    """Return what `read_data_head` says of a file, "" where it has nothing to say."""
+    try:
+        with opened(path) as file:
+            return clean("\n".join(head_of(file, path, Asked(shown, _ROWS, size))))
+    except (ToolError, OSError):
+        return ""
 
 
 def _text(data: bytes) -> str | None:

@@ -16,11 +16,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import quote
 
 from nbagent.app.document import open_document
 from nbagent.app.export import from_file, from_page, markdown, put, shown_path, typed
 from nbagent.app.history import runs_in
 from nbagent.app.reporting import Material, Run, link_of, made, sources_of
+from nbagent.app.reports import Linked
 from nbagent.app.safehtml import cleaner
 from nbagent.core.errors import ConfigError, NotebookError
 from nbagent.core.events import AnswerChecked, Event, Reason, RunEnded
@@ -88,7 +90,19 @@ async def report(extension: Extension, line: str) -> str:
     )
     files = await asyncio.to_thread(_put, page, target, wanted.kind)
     beside = f", with {files} figure{'s' * (files != 1)} beside it in {target.stem}_files" if files else ""
-    return "\n".join(filter(None, (f"The report is in {shown_path(target)}{beside}.", note)))
+    return _said(target, extension.folder, f"{beside}.", note)
+
+
+def _said(target: Path, folder: Path, beside: str, note: str) -> str:
+    """Say where the report is; in a page, where it is below the notebook's folder, as a link that opens it."""
+    name = shown_path(target)
+    text = "\n".join(filter(None, (f"The report is in {name}{beside}", note)))
+    try:
+        address = quote(target.resolve().relative_to(folder.resolve()).as_posix())
+    except ValueError:
+        return text
+    label = re.sub(r"([\\`*_\[\]<>])", r"\\\1", name)
+    return Linked(text, f"The report is in [{label}]({address}){beside}" + (f"\n\n{note}" if note else ""))
 
 
 def read(line: str) -> Wanted:

@@ -34,6 +34,8 @@ from nbagent.view.text import count, one_line, without_ansi
 _RECORD_OF = re.compile(r"#nbagent-again-(run-[0-9a-f]{1,32})")
 _PRINTED = 40_000
 _PERSON = "person"
+_ERRAND = re.compile(r"%agent\s+(tidy|verify)\b")
+"""Commands whose runs say something of the notebook, and nothing of what was analysed."""
 _ORDER = (
     "In the order in which the cells ran last. Who wrote a cell is told by nbagent's mark in the notebook; times are known "
     "for this kernel, and where JupyterLab records them."
@@ -146,6 +148,8 @@ async def _part(material: Material, cell: Any) -> Part | None:
     if cell.cell_type != "code":
         return None
     if starts_agent(cell.source):
+        if _ERRAND.match(cell.source.strip()):
+            return None
         run = material.runs.get(run_shown(cell))
         return AnswerPart(_id(cell), run.prompt, clean(run.answer), run.model) if run and run.answer.strip() else None
     source = without_ours(cell.source)
@@ -221,6 +225,9 @@ def _row(material: Material, cell: Any) -> Ran:
             return Ran(here, number, what, _PERSON, note="a command")
         took = run.ended.get("at")
         cost, cells = run.ended.get("cost"), run.ended.get("cells") or ()
+        if _ERRAND.match(cell.source.strip()):
+            return Ran(here, number, what, _PERSON, _when(run.at), duration(took) if isinstance(took, int | float) else "",
+                       one_line(run.answer.partition("%agent")[0].strip(), 80))  # fmt: skip
         said = ["a question" if run.answers else "", f"{count(len(cells), 'cell')} added or run" if cells else "",
                 f"${cost:.4f}" if isinstance(cost, int | float) else "",
                 "" if run.ended.get("reason") == "end_turn" else f"ended: {run.ended.get('reason') or 'cut off'}"]  # fmt: skip
@@ -261,8 +268,19 @@ def notes_on(material: Material) -> list[str]:
         notes.append(
             f"{len(gone)} more run{'s were' if len(gone) != 1 else ' was'} of code that is not there any more, or ran again later: {shown}."
         )
-    notes.append("That these numbers come out again from a clean kernel is told by %agent verify, not by this page.")
-    return notes
+    return [*notes, _clean_run(material)]
+
+
+def _clean_run(material: Material) -> str:
+    """Say what the last `%agent verify` of the notebook said, or that only that would tell."""
+    cells = [
+        cell for cell in material.cells if cell.cell_type == "code" and cell.source.strip().startswith("%agent verify")
+    ]
+    runs = [run for cell in cells if (run := material.runs.get(run_shown(cell))) is not None and run.answer]
+    if not runs:
+        return "That these numbers come out again from a clean kernel is told by %agent verify, not by this page."
+    last = max(runs, key=lambda run: run.at)
+    return f"A clean kernel ran the notebook as it was on {_when(last.at)}. %agent verify said: {one_line(last.answer, 300)}"
 
 
 def _when(at: float) -> str:

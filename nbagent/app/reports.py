@@ -35,6 +35,20 @@ class Checked(str):
     whole: Callable[[], Awaitable[str]]
 
 
+class Linked(str):
+    """What to say, where a page can show it as Markdown with links: `markdown` says the same."""
+
+    __slots__ = ("markdown",)
+
+    def __new__(cls, text: str, markdown: str) -> Self:
+        """Make it of the plain text and of the same as Markdown."""
+        made = super().__new__(cls, text)
+        made.markdown = markdown
+        return made
+
+    markdown: str
+
+
 def command(extension: Extension, line: str) -> Said:
     """Carry out the subcommand in `line` and return what it says; raise `ConfigError` for one that does not exist."""
     name, _, rest = line.strip().partition(" ")
@@ -129,6 +143,8 @@ def _todos(extension: Extension, _: str) -> str:
 def _help(_: Extension, __: str) -> str:
     return (
         "%%agent [options]          run a task in this notebook; %%agent? lists the options\n"
+        "%%ask                      ask about the notebook: looks and answers, changes and runs nothing\n"
+        "   in a prompt             @df, @df.price, @cell:7, @sales.csv, @last_error, @plot say which one you mean; Tab completes\n"
         "%agent status              model, mode, session, tokens, cost\n"
         "%agent stop [ID | all]     stop the run, or one in the background\n"
         "%agent allow [N [CODE]]    say yes without a button: to what waits, or to a refused call for the next run\n"
@@ -147,7 +163,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent continue [WORDS]    go on with the run that was stopped, with its options; WORDS and options may say more\n"
         "%agent context             what fills the model's context window, as a picture\n"
         "%agent compact [WORDS]     sum the conversation up now, so that there is room; WORDS say what to keep of it\n"
-        "%agent ask QUESTION        only answers: looks, changes and runs nothing, asks nothing; as a cell: %%ask\n"
+        "%agent ask QUESTION        the same on one line\n"
         "%agent explain [WHAT]      the cell above, or: cell N | output N | error | notebook | NAME\n"
         "%agent review [N … | notebook] looks at the method: leakage, wrong tests, lost rows; with lines that are checked\n"
         "%agent report [-o FILE]    the analysis as a page: --to html | md, --title T, --no-code, --write (a summary first)\n"
@@ -173,7 +189,8 @@ def _help(_: Extension, __: str) -> str:
         "%agent rules [TOOL ARGS]   what is allowed, asked and denied; for a call, which rule decides and why\n"
         "%agent prompt              the system prompt\n"
         "%agent doctor              what works here and what is missing\n"
-        "%agent traceback           the last internal error"
+        "%agent traceback           the last internal error\n"
+        '@nbagent.describer("mylib.Graph")  above a function: what the agent is told of an object of yours (docs/data.md)'
     )
 
 

@@ -19,6 +19,7 @@ _REFERENCE = re.compile(
 _HEADING = re.compile(r"^#{2,4} *(?:\d+[.)] *)?\**(?P<weight>high|medium|low)\b\**", re.IGNORECASE)
 _ANY_HEADING = re.compile(r"^#{2,4} ")
 _NUMBERED = re.compile(r"^(#{2,4} *)(?:\d+[.)] *)?")
+_CHECK = re.compile(r"\**Check\b")
 _WEIGHTS = {"high": 0, "medium": 1, "low": 2}
 NEAR = 2
 """Lines above and below in which a quote may stand, where it does not stand in the very line."""
@@ -96,6 +97,20 @@ def _bare(text: str) -> str:
     return "".join(text.split())
 
 
+def _spaced(lines: Sequence[str]) -> list[str]:
+    """Return a finding with its reference and its check as paragraphs of their own: one line break is none in Markdown."""
+    spaced: list[str] = []
+    fenced = False
+    for place, line in enumerate(lines):
+        after = spaced[-1] if spaced else ""
+        cited = after.startswith("`") and not after.startswith("```") and place == 2
+        if not fenced and place > 1 and after.strip() and line.strip() and (cited or _CHECK.match(line)):
+            spaced.append("")
+        fenced ^= line.lstrip().startswith("```")
+        spaced.append(line)
+    return spaced
+
+
 def summed_up(found: Sequence[Reference]) -> str:
     """Return one sentence on what came of the references."""
     if not found:
@@ -131,5 +146,5 @@ def by_weight(text: str) -> str:
     ordered = sorted(parts, key=lambda part: part[0])  # stable: of one weight as they came
     for number, (_, lines) in enumerate(ordered, 1):
         lines[0] = _NUMBERED.sub(lambda m, n=number: f"{m[1]}{n}. ", lines[0], count=1)
-    bodies = ["\n".join(lines).strip("\n") for _, lines in ordered]
+    bodies = ["\n".join(_spaced(lines)).strip("\n") for _, lines in ordered]
     return "\n\n".join(text for text in ("\n".join(head).strip("\n"), *bodies, "\n".join(tail).strip("\n")) if text)

@@ -151,7 +151,7 @@ class _Look:
     def dead(self) -> Iterator[Change]:
         """Cells that could go: empty, commented out, done twice, failed and left, made for nothing."""
         last = self.code[-1].id if self.code else ""
-        for cell in self.cells:
+        for cell in self.cells[:-1]:  # an empty one at the end is where the person goes on
             if cell.type == "code" and not cell.source.strip() and not cell.outputs and is_free_cell(cell):
                 yield self._gone(cell, "it is empty")
         for place, cell in enumerate(self.code):

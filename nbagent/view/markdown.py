@@ -52,10 +52,11 @@ def to_html(text: str, paint: Paint = LIVE) -> str:
 
 
 def _heading(render: RendererHTML, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-    """Headings of a reply are parts of a cell, so they start at h3."""
+    """Headings of a reply are parts of a cell, so they start at h3. Small ones are bold: JupyterLab draws them as plain text."""
     del render, options, env
     level = min(int(tokens[idx].tag[1:]) + 2, 6)
-    return f"<h{level}>" if tokens[idx].nesting == 1 else f"</h{level}>\n"
+    begin, end = ("<b>", "</b>") if level > 4 else ("", "")
+    return f"<h{level}>{begin}" if tokens[idx].nesting == 1 else f"{end}</h{level}>\n"
 
 
 def _link_open(render: RendererHTML, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:

@@ -12,7 +12,7 @@ from nbagent.core.events import Reason
 from nbagent.core.shown import visible_plain
 from nbagent.view import nested
 from nbagent.view.html import STATUS_WORDS, texts_and_images
-from nbagent.view.items import CallItem, Nested, TextItem, is_listed
+from nbagent.view.items import CallItem, Nested, TextItem, VerifiedItem, is_listed
 from nbagent.view.text import duration, few_lines, one_line, plain_output
 from nbagent.view.words import LOOKS, error_line, in_one
 from nbagent.view.words import facts as used
@@ -31,8 +31,14 @@ def answer(view: ViewModel) -> tuple[str, str]:
     )
     text = view.ended.text if view.ended is not None else ""
     if last is not None and (not text.strip() or text.strip() == (last.plain or last.text).strip()):
-        return last.text, last.key
-    return text, ""
+        return "" if _on_card(last.text, view) else last.text, last.key
+    return "" if _on_card(text, view) else text, ""
+
+
+def _on_card(text: str, view: ViewModel) -> bool:
+    """Tell whether a text is no more than the headline of the card of a verification, which stands right below."""
+    cards = [item.verified.verdict for item in view.items if isinstance(item, VerifiedItem)]
+    return bool(cards) and text.strip() == str(cards[-1].get("headline", "")).strip()
 
 
 def facts(view: ViewModel) -> list[str]:

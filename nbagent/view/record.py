@@ -169,7 +169,8 @@ def _step(item: Item, images: list[str]) -> str:
         case CallItem(discarded=""):
             return _call(item, images)
         case NoteItem() if item.level != STALE:
-            return f"<p><i>! {_words(one_line(item.text, 600))}</i></p>"
+            icon = "i" if item.level == "info" else "!"
+            return f"<p><i>{icon} {_words(one_line(item.text, 600))}</i></p>"
         case SummaryItem():
             body = to_html(clip(item.summed.summary, OUTPUT_LIMIT), RECORD)
             return _fold(f"≡ {escape(summed_up(item.summed))}", f"<div>{body}</div>")

@@ -75,7 +75,10 @@ def _picture(verdict: Verdict) -> str:
 
 
 def _boxes(verdict: Verdict) -> list[Box]:
-    return [Box(cell.id, cell.label, cell.line, cell.state) for cell in verdict.cells]
+    """The cells that were run, and of those that were left out the ones that something depends on."""
+    tied = {end for edge in verdict.edges for end in edge[:2]}
+    kept = [cell for cell in verdict.cells if cell.state != "skipped" or cell.id in tied]
+    return [Box(cell.id, cell.label, cell.line, cell.state) for cell in kept]
 
 
 def _facts(verdict: Verdict) -> str:

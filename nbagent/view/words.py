@@ -39,6 +39,9 @@ LOOKS = frozenset({"list_variables", "inspect_variable", "profile_table", "query
                    "read_result", "todo_write", "web_search", "web_fetch"})  # fmt: skip
 """Tools that only look: what they did is nothing that could be taken back."""
 
+PLAIN = frozenset({"tidy_notebook"})
+"""Our own tools whose title says all: neither their name nor their argument (a number on a list) says more to a person."""
+
 _CELL = re.compile(r"In\[\d+\]")
 _NONE = object()
 _SECONDS = frozenset({"timeout", "seconds"})
@@ -54,7 +57,7 @@ def spoken(name: str, title: str) -> tuple[str, str]:
     said = title.strip() or name
     if said.split(" ", 1)[0] == name and "__" not in name:
         said = name.replace("_", " ") + said[len(name) :]
-    return said, "" if set(_words(name)) <= set(_words(said)) else name
+    return said, "" if name in PLAIN or set(_words(name)) <= set(_words(said)) else name
 
 
 def in_one(name: str, title: str) -> str:
@@ -73,6 +76,8 @@ def arguments(given: Json, preview: Json, *, name: str, title: str, whole: bool)
     `whole`: for a decision: only what is certain to be said elsewhere is left out.
     """
     shown = {str(preview.get("body", "")), str(preview.get("old", ""))} if preview.get("kind", "none") != "none" else ()
+    if name in PLAIN:
+        return
     said = _words(title)
     for key, value in given.items():
         if name == "ask_user" and key == "questions" and not whole:

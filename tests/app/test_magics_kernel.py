@@ -91,7 +91,7 @@ async def test_every_subcommand_says_what_it_is_asked_for(tmp_path):
                 "status": ("model", "claude-sonnet-5-5", "mode     default", "running  no", ".jsonl", "tokens"),
                 "rules": ("Mode: default", "read-only", "deny rules"),
                 "doctor": ("Python 3", "ipykernel", "A key is set", server.url),
-                "help": ("%agent status", "%agent traceback"),
+                "help": ("%agent status", "%agent traceback", "@last_error", "nbagent.describer"),
                 "": ("%agent status",),
                 "prompt": ("notebook",),
                 "model": ("claude-sonnet-5-5",),
@@ -122,7 +122,10 @@ async def test_help_and_tab_name_the_options_and_subcommands(tmp_path):
                     room, "execute_request", code=text, silent=False, store_history=False, allow_stdin=False
                 )
                 (page,) = reply["payload"]
-                assert all(part in page["data"]["text/plain"] for part in ("--max-turns", "--budget", "accept-edits"))
+                assert all(
+                    part in page["data"]["text/plain"]
+                    for part in ("--max-turns", "--budget", "accept-edits", "@last_error", "nbagent.describer")
+                )
             await room.still_works()
         server.assert_clean()
 

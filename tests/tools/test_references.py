@@ -35,4 +35,6 @@ def test_findings_come_by_weight_and_are_numbered_anew():
     assert by_weight(text).split("\n\n") == [
         "Hello.", "### 1. high: b\ny", "### 2. low: a\nx\n```\n### 9. high: in code\n```", "### Sound\nz",
     ]  # fmt: skip
+    finding = "### 1. high: b\n`In[4]:3` `x`\nIt leaks.\nCheck: the\nscores."
+    assert by_weight(finding) == "### 1. high: b\n`In[4]:3` `x`\n\nIt leaks.\n\nCheck: the\nscores."
     assert by_weight("Nothing is wrong.") == "Nothing is wrong."

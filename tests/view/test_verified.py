@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbagent.core.events import State, Verified
+from nbagent.core.events import Reason, RunEnded, State, Verified
 from nbagent.tools.verdict import Judged, Verdict
 from nbagent.view.flowpicture import Box, picture_svg, picture_text
 from nbagent.view.fold import fold_all
@@ -55,6 +56,34 @@ def test_only_the_last_verdict_of_a_run_stands_in_its_record() -> None:
     later = Verdict("verified", "Verified from a clean kernel: all 3 cells show the same.", CELLS)
     html = record(fold_all([event(), event(later)]))["text/html"]
     assert "Verified from a clean kernel" in html and "Not reproducible" not in html
+
+
+def test_an_answer_that_is_the_headline_of_the_card_is_not_said_twice() -> None:
+    text = VERDICT.headline
+    bundle = record(
+        fold_all(
+            [
+                event(),
+                RunEnded(
+                    state=State.DONE,
+                    turn=2,
+                    at=2.0,
+                    reason=Reason.END_TURN,
+                    sentence="Done.",
+                    next_step="",
+                    turns=2,
+                    text=text,
+                ),
+            ]
+        )
+    )
+    assert all(words.count("In[2] fails.") + words.count("In\\[2\\] fails.") == 1 for words in bundle.values()), bundle
+
+
+def test_the_picture_leaves_out_what_was_left_out_and_is_tied_to_nothing() -> None:
+    asks = Judged("dd", "In[4]", "%agent tidy", "skipped")
+    html = card_html(event(replace(VERDICT, cells=(*CELLS, asks))))
+    assert "%agent tidy" not in html.partition("<svg")[2] and "%agent tidy" in html
 
 
 HOSTILE = "</svg><script>alert(1)</script>\"'&\u202e\x1b[31m"

@@ -48,10 +48,23 @@ TRACE = "\n".join([*(f"----> {n} deeper()" for n in range(3_000)), "TypeError: c
         ("write_file", "write_file data/x.csv", "write file data/x.csv"),
         ("run_python", "look: df.head()", "look: df.head() [run_python]"),
         ("mytool", "", "mytool"),
+        ("profile_table", "profile_table df in full", "profile table df in full"),
+        ("tidy_notebook", "delete In[2]: it is empty", "delete In[2]: it is empty"),
     ],
 )
 def test_a_tools_name_is_said_only_where_the_title_does_not_say_it(name, title, said):
     assert in_one(name, title) == said
+
+
+def test_a_number_on_our_own_list_is_no_argument_that_a_person_is_shown():
+    assert given({"change": 3}, name="tidy_notebook", title="delete In[2]: it is empty") == {}
+    assert given({"change": 3}, name="other", title="x") == {"change": "3"}
+
+
+def test_a_note_has_the_same_sign_in_the_record_as_in_the_panel():
+    notes = [ev.Noted(**AT, text="Given: df.", level="info"), ev.Noted(**AT, text="It broke.", level="warning")]
+    html = record(fold_all(notes))["text/html"]
+    assert "<i>i Given: df.</i>" in html and "<i>! It broke.</i>" in html
 
 
 def given(call, *, name, title, preview=CODE, whole=True):

@@ -25,6 +25,8 @@ _TEXTS = 64_000_000  # bytes of the texts that all sheets share, which are read 
 _MERGED = 16_000_000  # bytes of a sheet in which merged cells are looked for
 _TITLES = 30  # rows above a header
 _HEADERS = 3
+_NAMED = 40  # sheets
+_TRIED = 3  # sheets that are looked into for one that holds something
 _TOTAL = re.compile(r"\s*(?:grand total|total|sum|summe|gesamt|source|quelle|notes?|anmerkung)\b", re.IGNORECASE)
 _PARTS = ("xl/workbook.xml", "xl/styles.xml", "xl/sharedStrings.xml")
 
@@ -89,12 +91,30 @@ def _told(book: Any, archive: zipfile.ZipFile, asked: Asked, table: str | None) 
         raise ToolError(f"no sheet {table!r}. There are: {', '.join(map(repr, names[:40]))}")
     if not sheets:
         return ["Excel file without a sheet of cells", f"{size_text(asked.size)} on disk"]
+    shown = _shown(sheets, archive, asked, table)
+    lines = [f"Excel file, {len(sheets):,} sheet{'s' * (len(sheets) != 1)}", f"{size_text(asked.size)} on disk"]
+    lines += [f"  {one.title!r}{_hidden(one)}  {_size(one)}" for one in sheets[:_NAMED]]
+    lines += [f"  … and {len(sheets) - _NAMED:,} more sheets"] if len(sheets) > _NAMED else []
+    more = ["below is the largest; table= shows another sheet"] if len(sheets) > 1 and table is None else []
+    return [*lines, *more, "", *shown.lines()]
+
+
+def _shown(sheets: Sequence[Any], archive: zipfile.ZipFile, asked: Asked, table: str | None) -> _Sheet:
+    """Return the sheet that was asked for, else the largest that is visible: the first is often a cover or a note."""
     visible = [sheet for sheet in sheets if sheet.sheet_state == "visible"] or sheets
-    sheet = next(one for one in (sheets if table else visible) if table in {None, one.title})
-    lines = [f"Excel file, {len(sheets):,} sheets", f"{size_text(asked.size)} on disk"]
-    lines += [f"  {one.title!r}{_hidden(one)}  {_size(one)}" for one in sheets[:40]]
-    more = ["table= shows another sheet"] if len(sheets) > 1 else []
-    return [*lines, *more, "", *_Sheet(sheet, archive, asked, first=sheet is sheets[0]).lines()]
+    wanted = [one for one in sheets if one.title == table] if table is not None else sorted(visible, key=_cells)
+    found = [_Sheet(wanted[0], archive, asked, first=wanted[0] is sheets[0])]
+    for sheet in wanted[1:_TRIED]:
+        if found[-1].rows:
+            break
+        found.append(_Sheet(sheet, archive, asked, first=sheet is sheets[0]))
+    return next((one for one in found if one.rows), found[0])
+
+
+def _cells(sheet: Any) -> int:
+    """Return a sheet's size for sorting, the largest first, as it says itself: what is formatted but empty counts too."""
+    sizes = (sheet.max_row, sheet.max_column)
+    return -sizes[0] * sizes[1] if all(type(size) is int for size in sizes) else 0
 
 
 def _hidden(sheet: Any) -> str:

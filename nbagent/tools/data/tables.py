@@ -42,7 +42,7 @@ Progress = Callable[[str], None]
 def profile_tool(kernel: Kernel) -> Tool:
     """Return `profile_table` on the namespace of `kernel`, read fresh at each call."""
 
-    @tool(kind=Kind.READ, title=lambda given: f"profile {given['name']}{' in full' if given['full'] else ''}")
+    @tool(kind=Kind.READ, title=lambda given: f"profile_table {given['name']}{' in full' if given['full'] else ''}")
     async def profile_table(call: Call, name: str, full: bool = False) -> str:
         """Profile a table or column: missing, ranges, common and suspicious values, keys, duplicates, time gaps.
 

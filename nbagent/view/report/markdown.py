@@ -86,13 +86,15 @@ def _output(one: Shown, alts: list[str]) -> Json | None:
 
 def _appendix(report: Report) -> str:
     head = "| Cell | What | By | When | Took | |\n|---|---|---|---|---|---|"
-    rows = "\n".join(_row(one) for one in report.ran) or "| – | Nothing was run. | | | | |"
+    here = {part.cell for part in report.parts}
+    rows = "\n".join(_row(one, linked=one.cell in here) for one in report.ran) or "| – | Nothing was run. | | | | |"
     notes = "\n\n".join(_plain(note) for note in report.notes)
     return f"## What was run\n\n{notes}\n\n{head}\n{rows}"
 
 
-def _row(one: Ran) -> str:
-    name = f"[In[{one.number}]](#cell-{one.cell})" if one.number is not None else "–"
+def _row(one: Ran, *, linked: bool) -> str:
+    name = f"In[{one.number}]" if one.number is not None else "–"
+    name = f"[{name}](#cell-{one.cell})" if linked and one.number is not None else name
     what = _plain(one.what).replace("`", "'").replace("|", "\\|")
     others = (_plain(text).replace("|", "\\|") for text in (one.by, one.when, one.took, one.note))
     return f"| {name} | `{what}` | {' | '.join(others)} |"

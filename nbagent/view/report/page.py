@@ -143,7 +143,8 @@ class _Page:
 
     def _appendix(self) -> str:
         report = self._report
-        rows = "".join(_row(one) for one in report.ran)
+        here = {part.cell for part in report.parts}
+        rows = "".join(_row(one, linked=one.cell in here) for one in report.ran)
         notes = "".join(f'<p class="note">{escape(note)}</p>' for note in report.notes)
         heads = "".join(f'<th scope="col">{head}</th>' for head in ("Cell", "What", "By", "When", "Took", ""))
         table = (
@@ -155,14 +156,16 @@ class _Page:
         return f'<section class="appendix">\n<h2 id="ran">What was run</h2>\n{notes}{table}\n</section>\n'
 
 
-def _row(one: Ran) -> str:
+def _row(one: Ran, *, linked: bool) -> str:
+    """One line of the list; its cell's number leads to the cell where that is in the page."""
     name = f"In[{one.number}]" if one.number is not None else "–"
     cells = (
         f"<code>{escape(visible_plain(one.what, spaces=False))}</code>",
         *map(_plain, (one.by, one.when, one.took, one.note)),
     )
     inner = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f'<tr><th scope="row"><a href="#cell-{escape(one.cell)}">{name}</a></th>{inner}</tr>'
+    name = f'<a href="#cell-{escape(one.cell)}">{name}</a>' if linked else name
+    return f'<tr><th scope="row">{name}</th>{inner}</tr>'
 
 
 def _plain(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 
 import nbformat
 import pytest
@@ -17,6 +18,7 @@ from nbagent.app.safehtml import cleaner
 from nbagent.core.errors import ConfigError
 from nbagent.tools.data.pictures import Pictures
 from nbagent.tools.times import RunTimes
+from nbagent.view.report.model import AnswerPart
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 ENDED = {"reason": "end_turn", "text": "Gentoo weigh **5,076 g** (In[3]).", "at": 12.5, "cost": 0.01, "cells": ["c4"]}
@@ -96,6 +98,23 @@ def test_what_was_run_stands_in_the_order_of_the_runs_with_who_did_it(tmp_path):
     by = {one.number: one for one in ran}
     assert by[2].by == "person" and by[6].by == "agent (opus, run In[4])" and by[None].note == "not run"
     assert by[4].by == "agent (opus), asked by a person" and by[4].took and "1 cell added or run" in by[4].note
+
+
+async def test_commands_that_look_at_the_notebook_are_in_the_list_and_no_answers_of_the_analysis(tmp_path):
+    link = '<a href="#nbagent-again-run-0b">Run again</a>'
+    check = new_code_cell("%agent verify", id="v1", execution_count=7, outputs=shows(text_html=link))
+    said = Run("run-0b", 1_780_000_100.0, "verify", "verify this notebook", answers=False,
+               ended={"reason": "end_turn", "text": "Not reproducible: In[2] fails.", "at": 3.0})  # fmt: skip
+    stuff = replace(material(tmp_path, [*cells(), check]), runs={**RUNS, "run-0b": said})
+    page = await made(stuff, title="Birds", code=True)
+    assert [part.cell for part in page.parts if isinstance(part, AnswerPart)] == ["a1"]
+    (row,) = [one for one in page.ran if one.cell == "v1"]
+    assert (row.what, row.by, row.note) == ("%agent verify", "person", "Not reproducible: In[2] fails.")
+    assert page.notes[-1].endswith("%agent verify said: Not reproducible: In[2] fails.")
+    for kind in ("html", "md"):
+        report_command._put(page, tmp_path / f"out.{kind}", kind)
+        text = (tmp_path / f"out.{kind}").read_text("utf-8")
+        assert "In[7]" in text and "#cell-v1" not in text, "no link to a cell that is not in the page"
 
 
 async def test_a_vega_figure_is_drawn_still_and_loads_nothing(tmp_path):

@@ -10,6 +10,7 @@ from nbagent.app.extension import Extension
 from nbagent.app.reports import command
 from nbagent.app.tidy import TIDY, make, poor_names, read_names, tidy_tool
 from nbagent.core.errors import ConfigError, NotebookError
+from nbagent.core.rules import grammar_of
 from nbagent.core.tools import Call
 from nbagent.headless.memory import MemoryNotebook
 from nbagent.tools.tidying import Change, Delete, Edit, Insert
@@ -47,6 +48,13 @@ def extension(shell, at_home) -> Extension:
 
 def sources(notebook: MemoryNotebook) -> list[str]:
     return [cell["source"] for cell in notebook.cells_]
+
+
+def test_a_change_is_never_allowed_from_now_on_and_an_empty_cell_shows_no_diff():
+    found = [Change("dead", "delete In[2]: it is empty", (Delete("a", ""),))]
+    tool = tidy_tool(MemoryNotebook([]), found)
+    assert grammar_of(tool).offers(tool, {"change": 1}) == ()
+    assert tool.preview({"change": 1}).kind == "none"
 
 
 async def test_approved_changes_are_made_in_one_step_and_undone_in_one(extension, monkeypatch):

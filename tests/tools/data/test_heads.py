@@ -164,6 +164,25 @@ async def test_an_excel_file_with_two_header_rows_a_title_a_total_and_a_hidden_s
         await call.text("read_data_head", path="x.xlsx", table="x")
 
 
+@pytest.mark.slow
+async def test_of_several_sheets_the_largest_that_holds_something_is_told_and_all_are_named(call, tmp_path):
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.title = "Cover"
+    book.active["A1"] = "Sales, as of March"
+    data = book.create_sheet("Data")
+    for row in (["shop", "units"], *([f"S{n}", n] for n in range(40))):
+        data.append(row)
+    book.create_sheet("Formatted").cell(row=900, column=9).number_format = "0.00"  # claims to be the largest, is empty
+    book.save(tmp_path / "x.xlsx")
+    said, df = await read(call, "x.xlsx")
+    assert "Excel file, 3 sheets" in said and "'Cover'  1 rows" in said
+    assert "sheet 'Data': 40 rows of data" in said
+    assert "below is the largest" in said
+    assert df["units"].tolist() == list(range(40))
+
+
 async def test_xml_with_entities_is_not_opened(call, tmp_path):
     with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w") as archive:
         archive.writestr("xl/workbook.xml", '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><workbook/>')

@@ -193,6 +193,11 @@ def test_the_cell_that_asks_and_agents_cells_are_left_alone() -> None:
     assert changes(cells("old = 1", ("x", "1")), own="c0") == []
 
 
+def test_an_empty_cell_goes_but_for_the_last_in_which_the_person_goes_on() -> None:
+    found = changes(cells(("x = 1\nx", "1"), "", ("x", "1"), ""))
+    assert [change.title.partition(":")[2] for change in found] == [" it is empty"] and found[0].cells == {"c1"}
+
+
 def test_no_two_changes_touch_one_cell() -> None:
     found = changes(
         cells(
