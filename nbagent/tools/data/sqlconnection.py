@@ -77,10 +77,30 @@ def _jupysql() -> Any:
     current = getattr(getattr(module, "ConnectionManager", None), "current", None)
     if current is None:
         raise ToolError("jupysql has no connection in this kernel: run the cell with %sql that makes it")
+    held = vars(current) if class_name(type(current)).startswith("sql.connection") else {}
+    raw = duckdb_of(held.get("_connection_sqlalchemy", held.get("_connection")))
+    if raw is not None:
+        return raw
+    raise ToolError("jupysql has no connection in this kernel: run the cell with %sql that makes it")
     raw = vars(current).get("_connection")
     if class_name(type(current)).startswith("sql.connection") and next(iter(names_of(type(raw)))) in _CONNECTION:
         return raw
     raise ToolError("jupysql's connection is none that query can read safely: add a %%sql cell instead")
+
+
+def duckdb_of(raw: Any) -> Any:
+    """Return the DuckDB connection that jupysql's is, or leads to by SQLAlchemy and duckdb-engine; None where it is another."""
+    if class_name(type(raw)) == "sqlalchemy.engine.base.Connection":
+        fairy = vars(raw).get("_dbapi_connection")
+        wrapper = (
+            getattr(fairy, "dbapi_connection", None) if class_name(type(fairy)).startswith("sqlalchemy.pool.") else None
+        )
+        raw = (
+            vars(wrapper).get("_ConnectionWrapper__c")
+            if class_name(type(wrapper)).startswith("duckdb_engine.")
+            else None
+        )
+    return raw if next(iter(names_of(type(raw)))) in _CONNECTION else None
 
 
 def _check_tables(cursor: Any, found: Asked, name: str) -> None:

@@ -15,6 +15,7 @@ import pytest
 from nbagent.core.errors import ToolError
 from nbagent.core.tools import Kind
 from nbagent.tools.data import query
+from nbagent.tools.data.sqlconnection import duckdb_of
 from nbagent.tools.data.sqlfiles import DataFiles
 from nbagent.tools.veil import Veil
 from tests.tools.calling import Calling
@@ -359,6 +360,23 @@ async def test_long_values_are_cut_before_they_become_objects_of_the_kernel(fold
         assert tracemalloc.get_traced_memory()[1] < 4_000_000, "300,000 numbers as objects are more"
     finally:
         tracemalloc.stop()
+
+
+def test_a_connection_behind_sqlalchemy_and_duckdb_engine_is_found_and_no_other(con):
+    def made(name: str, **held: object) -> object:
+        module, _, kind = name.rpartition(".")
+        one = type(kind, (), {"__module__": module, "__qualname__": kind})()
+        vars(one).update(held)
+        return one
+
+    def behind(engine: str, raw: object) -> object:
+        wrapper = made(f"{engine}.ConnectionWrapper", _ConnectionWrapper__c=raw)
+        fairy = made("sqlalchemy.pool.base._ConnectionFairy", dbapi_connection=wrapper)
+        return made("sqlalchemy.engine.base.Connection", _dbapi_connection=fairy)
+
+    assert duckdb_of(con) is con
+    assert duckdb_of(behind("duckdb_engine", con)) is con
+    assert duckdb_of(behind("duckdb_engine", 3)) is duckdb_of(behind("psycopg", con)) is duckdb_of(None) is None
 
 
 async def test_where_duckdb_is_not_installed_or_too_old_it_is_not_offered(folder, monkeypatch, tmp_path):
