@@ -69,7 +69,7 @@ test-fast: $(VENV)/.dev $(BUILD)/mcp/.installed
 	@$(PYTEST) -q -n 2 --dist worksteal --ignore=tests/browser -m "$(FAST) and not long"
 
 test-kernel: $(VENV)/.dev $(BUILD)/mcp/.installed  # to import all the others' files would take ten seconds in each process
-	@$(PYTEST) -q -n 2 --dist loadgroup $$(grep -rl --include='test_*.py' 'mark\.kernel' tests) -m "kernel and not browser and not long"
+	@$(PYTEST) -q -n 2 --dist loadgroup $$(grep -rl --include='test_*.py' 'mark\.kernel' tests | sort) -m "kernel and not browser and not long"
 
 test-browser: $(VENV)/.dev browser  # by itself: a browser and a kernel fill two cores
 	@$(PYTEST) -q -m "browser and not long"
@@ -79,9 +79,10 @@ test-long: $(VENV)/.dev $(BUILD)/mcp/.installed
 
 test-places: $(IPYKERNELS:%=test-ipykernel-%) test-notebook
 
+PLACES = $$($(BIN)/python -c 'from tests.conftest import EVERY_PLACE as them; print(*("tests/" + each for each in them if "browser" not in each))')
 test-ipykernel-%: $(VENV)/.dev $(BUILD)/ipykernel/%/.installed
 	@echo "On ipykernel $*"
-	@$(PYTEST) -q -n 2 --dist loadgroup -m "places and not browser" --ipykernel $*
+	@$(PYTEST) -q -n 2 --dist loadgroup $(PLACES) -m "places and not browser" --ipykernel $*
 
 test-notebook: $(VENV)/.dev browser
 	@echo "In Notebook 7"

@@ -93,15 +93,35 @@ EVERY_PLACE = (
 
 SECOND_LINE = (
     "analysis/test_tasks.py::test_the_checker_refuses_wrong_solutions",
+    *(f"analysis/test_tasks.py::test_the_script_leaves_a_notebook_that_its_checker_accepts[{name}-twin]"
+      for name in ("survey", "texts", "geo", "parquet", "excel")),
     "app/teams/test_team.py::test_a_team_of_three_repairs_what_fails_merges_two_and_reports_the_conflict[11-",
     "app/test_killed.py::test_killed_at_50_points",
     "conformance/test_interleaving.py::test_interleavings_lose_nothing_and_can_be_undone[a thousand]",
+    "failures/test_terminal.py::test_the_time_limit_holds_while_a_question_is_open_on_a_terminal",
     "maps/test_map.py::test_every_executor_gives_the_same_table",
 )  # fmt: skip
 """Variants and repeats that take many seconds, where another test proves the same thing once: how their node ids begin.
 
 `make test` leaves them out, `make test-long` has them (marker `long`); CI runs both.
 """
+
+
+TOGETHER = ("conformance/test_nbclient_host.py", "demo/test_capabilities.py", "demo/test_data_analysis.py")
+"""Files whose tests look at what ran once, for many seconds: all of one in the same process, where the others go to any."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """What `--dist loadgroup` is here: its marks are not seen under pytest 9.2 (pytest-xdist 3.8)."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if file.removeprefix("tests/") in TOGETHER else nodeid
+
+    return Together(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

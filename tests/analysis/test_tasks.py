@@ -12,21 +12,16 @@ from tests.analysis.desk import TASKS, Task, code_of, rerun
 pytestmark = [pytest.mark.kernel, pytest.mark.timeout(300)]
 
 
-def _in(variant: str) -> list[object]:
-    """The tasks, those of a variant in one process: its warm kernels and what was done are shared."""
-    return [pytest.param(name, variant, marks=pytest.mark.xdist_group(f"analysis-{variant}")) for name in TASKS]
-
-
-@pytest.mark.parametrize(("name", "variant"), [*_in("data"), *_in("twin")])
+@pytest.mark.parametrize(("name", "variant"), [(name, variant) for variant in ("data", "twin") for name in TASKS])
 async def test_the_script_leaves_a_notebook_that_its_checker_accepts(name: str, variant: str, did: Did) -> None:
     work, facts = await did(name, variant)
     assert "Traceback" not in work.record, work.record
     Task(name).check(work, facts)
 
 
-@pytest.mark.parametrize(("name", "variant"), _in("data"))
-async def test_the_checker_refuses_wrong_solutions(name: str, variant: str, did: Did) -> None:
-    work, facts = await did(name, variant)
+@pytest.mark.parametrize("name", TASKS)
+async def test_the_checker_refuses_wrong_solutions(name: str, did: Did) -> None:
+    work, facts = await did(name, "data")
     task = Task(name)
     assert len(task.sabotages) >= 2
     for wrong, (pattern, instead, complaint) in task.sabotages.items():

@@ -116,7 +116,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
 
 @pytest.mark.kernel
 @pytest.mark.timeout(240)
-@pytest.mark.xdist_group("capabilities")  # the notebook runs once, not once in each process
 @pytest.mark.parametrize("cell_id", SEEN)
 def test_a_cell_of_the_notebook_shows_what_its_section_says(finished, cell_id: str) -> None:
     (cell,) = [cell for cell in finished.cells if cell.id == cell_id]
@@ -126,7 +125,6 @@ def test_a_cell_of_the_notebook_shows_what_its_section_says(finished, cell_id: s
 
 @pytest.mark.kernel
 @pytest.mark.timeout(240)
-@pytest.mark.xdist_group("capabilities")
 def test_every_cell_ran_and_only_the_run_that_is_to_stop_failed(finished) -> None:
     code = [cell for cell in finished.cells if cell.cell_type == "code"]
     failed = [cell.id for cell in code if any(output.output_type == "error" for output in cell.outputs)]

@@ -232,6 +232,10 @@ def _live(connection: socket.socket, others: Sequence[Any], streams: Sequence[in
 def _become_kernel(
     connection: socket.socket, others: Sequence[Any], streams: Sequence[int], asked: dict[str, Any]
 ) -> None:
+    import ctypes
+
+    # PR_SET_PDEATHSIG: without the parent nobody hears that the client is gone
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -60,6 +60,7 @@ def run(folder: Path, home: Path, script: str, *words: str, **environment: str) 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(320)  # a bound for a hang, as the process has one: a quarter of a minute where nothing else runs
 @pytest.mark.parametrize(("seed", "loose"), [(5, ["notes.txt"]), (11, [])])
 def test_a_team_of_three_repairs_what_fails_merges_two_and_reports_the_conflict(
     seed: int, loose: list[str], tmp_path: Path
