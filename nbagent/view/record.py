@@ -53,6 +53,9 @@ CODE_LIMIT = 6_000
 MISSES = 5
 """Steps that did not fit whole after which the others are not even tried: drawing them takes time."""
 
+_ERRANDS = frozenset({"tidy", "verify"})
+"""What stands in for a model in commands that ask none."""
+
 _ID = re.compile(r"[\w-]{1,80}", re.ASCII)
 _BANNER = "border-left:4px solid #b35c00;padding:.2em .6em"
 
@@ -113,7 +116,7 @@ def _links(view: ViewModel) -> str:
     if not _ID.fullmatch(view.run_id):
         return ""
     undo = f'<a href="#nbagent-undo-{view.run_id}">%agent undo</a> takes this run back · '
-    again = f'<a href="#nbagent-again-{view.run_id}">Run again</a> asks the model anew'
+    again = f'<a href="#nbagent-again-{view.run_id}">Run again</a> {"looks anew" if view.model in _ERRANDS else "asks the model anew"}'
     on = f'<a href="#nbagent-continue-{view.run_id}">Continue</a> goes on with it · ' if outline.goes_on(view) else ""
     return f"<br>{on}{undo if outline.did_something(view) else ''}{again}"
 

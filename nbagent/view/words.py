@@ -36,7 +36,7 @@ DEFAULTS: Mapping[str, object] = {
 """Arguments that say nothing where they are what they are without being given; tests compare them with the tools."""
 
 LOOKS = frozenset({"list_variables", "inspect_variable", "profile_table", "query", "read_data_head", "read_notebook", "read_cell", "read_file", "glob", "grep", "ask_user",
-                   "read_result", "todo_write", "web_search", "web_fetch"})  # fmt: skip
+                   "read_result", "todo_write", "web_search", "web_fetch", "verify_notebook"})  # fmt: skip
 """Tools that only look: what they did is nothing that could be taken back."""
 
 PLAIN = frozenset({"tidy_notebook"})

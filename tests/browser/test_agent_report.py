@@ -30,6 +30,16 @@ async def test_a_plot_is_asked_about_reviewed_line_by_line_and_reported_on_a_pag
     await notebook.run(2)
     data, plot = await notebook.count(1), await notebook.count(2)
 
+    asks = await desk.ask(calls("run_python", code="6 * 7"), say("It is 42."))
+    await expect(desk.card(asks)).to_be_visible()
+    await notebook.enter(2)  # as after Shift+Enter: the cursor is in a cell, the card in sight
+    before = await notebook.sources()
+    await notebook.press("Alt+a")
+    await expect(desk.card(asks).locator(".nbagent-bar")).to_be_focused()
+    assert await notebook.sources() == before, "an editor took the keys for its own"
+    await desk.approve(asks)
+    await desk.done()
+
     desk.server.push(calls("run_python", code="days.append(3)"), say(f"12 units were sold; In[{plot}] shows them."))
     ask = await notebook.add("%%ask\nWhat does @plot show?")
     await desk.start(ask)
@@ -37,7 +47,7 @@ async def test_a_plot_is_asked_about_reviewed_line_by_line_and_reported_on_a_pag
     answer = notebook.output(ask)
     await expect(answer).to_contain_text("12 units were sold")
     await expect(desk.card(ask)).to_have_count(0)
-    first = desk.server.requests[0].body["messages"][-1]["content"]
+    first = desk.server.requests[2].body["messages"][-1]["content"]
     assert [block["type"] for block in first].count("image") == 1, "the very figure goes with the question"
     assert "days.append" not in "".join(await notebook.sources()) and await notebook.evaluate("days") == "[1, 2, 4]"
 

@@ -3,7 +3,7 @@
  * Where the view stands in the notebook's window: its end stays on screen as it grows, and a card that has just come is
  * brought there once. Who types elsewhere is not moved: a sign at the edge says that there is a question. Read `attention`.
  */
-import { make } from "./dom.js";
+import { isShortcut, make } from "./dom.js";
 
 const TYPING = "input, textarea, select, [contenteditable=true], .cm-content";
 const SETTLES = 1000; // ms in which a new card gets its height
@@ -94,13 +94,26 @@ export function attention(root, stopped) {
   for (const kind of ["wheel", "pointerdown", "keydown", "touchmove"]) {
     document.addEventListener(kind, moved, { capture: true, passive: true, signal });
   }
-  sign?.addEventListener("click", () => {
-    const card = waiting();
-    if (!card) return;
+  /** @param {Element} card */
+  const visit = (card) => {
     reveal(card);
     const bar = card.querySelector(".nbagent-bar");
     if (bar instanceof HTMLElement) bar.focus({ preventScroll: true });
     look();
+  };
+  /** The card is in sight, so that no tray is there to hear the keys. @param {KeyboardEvent} event */
+  const onShortcut = (event) => {
+    if (!event.isTrusted || !isShortcut(event) || root.offsetParent === null) return;
+    const card = waiting();
+    if (!card || !home || home.querySelector(".nbagent-tray:not([hidden])")) return;
+    event.preventDefault();
+    event.stopImmediatePropagation(); // an editor would make a comment of its line
+    visit(card);
+  };
+  document.addEventListener("keydown", onShortcut, { capture: true, signal });
+  sign?.addEventListener("click", () => {
+    const card = waiting();
+    if (card) visit(card);
   }, { signal });
   signal.addEventListener("abort", () => {
     sizes.disconnect();

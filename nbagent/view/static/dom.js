@@ -3,6 +3,13 @@
  * Small things that all parts of the view use. Read `make`.
  */
 
+/** Whether the keys of a Mac are meant. */
+export const MAC = /mac/i.test(navigator.platform);
+
+/** The keys that lead to the card that asks: Alt+A, on a Mac Control+Option+A. @param {KeyboardEvent} event */
+export const isShortcut = (event) =>
+  event.code === "KeyA" && event.altKey && event.ctrlKey === MAC && !event.shiftKey && !event.metaKey;
+
 /** @param {string} tag @param {string} name @param {HTMLElement} [parent] */
 export function make(tag, name, parent) {
   const element = document.createElement(tag);

@@ -10,14 +10,13 @@
  *   background: boolean}} Entry `age` in seconds when the kernel said it, `since` in ms of the kernel's clock
  */
 import { controls, onlyPersons } from "./controls.js";
-import { make } from "./dom.js";
+import { isShortcut, MAC, make } from "./dom.js";
 import { documentOf, drawnCell, goTo, isInSight } from "./places.js";
 
 const LOOK_EVERY = 1000; // ms
 const LOOK_AGAIN = 150; // ms after a scroll
 const BUSY_AFTER = 700; // ms without an answer of the kernel
 const SETTLES = 900; // ms in which a card of the run in the foreground is brought into sight by itself
-const MAC = /mac/i.test(navigator.platform);
 const KEYS = MAC ? "⌃⌥A" : "Alt+A";
 
 /** @param {number} seconds */
@@ -36,10 +35,6 @@ export function waitWords(entries) {
     .map(([number, noun]) => `${number} ${noun}${number === 1 ? "" : "s"}`);
   return `${named.join(" and ")} ${entries.length === 1 ? "waits" : "wait"}`;
 }
-
-/** @param {KeyboardEvent} event */
-const isShortcut = (event) =>
-  event.code === "KeyA" && event.altKey && event.ctrlKey === MAC && !event.shiftKey && !event.metaKey;
 
 /**
  * The bar: a button that opens and closes the list, what the oldest wants, and the way to its cell.
