@@ -12,12 +12,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nbagent.tools.data.figures_bundles import Figure, figure_in
-from nbagent.tools.data.pictures import Pictures
+from nbagent.tools.data.figures_bundles import FACTS, Figure, figure_in
+from nbagent.tools.data.pictures import PLAINLY, Pictures
 from nbagent.view.report.model import Picture
 from nbagent.view.text import one_line
 
 STILL = "Interactive in the notebook; this is how it looks there at first."
+PLAIN = "Interactive in the notebook; this is a plain drawing of its data, which looks otherwise there."
 NOT_STILL = (
     "An interactive figure is here in the notebook. It could not be drawn as a picture: that needs vl-convert-python (altair) "
     "or kaleido (plotly)."
@@ -36,7 +37,8 @@ async def picture_of(data: Mapping[str, Any], source: str, pictures: Pictures) -
         return None
     (drawn,) = await pictures.seen([{"output_type": "display_data", "data": dict(data), "metadata": {}}])
     png = _bytes(drawn["data"].get("image/png", ""), "image/png")
-    return Picture(png, "image/png", _said(figure, source), STILL) if png else None
+    plain = PLAINLY in str(drawn["data"].get(FACTS))
+    return Picture(png, "image/png", _said(figure, source), PLAIN if plain else STILL) if png else None
 
 
 def _bytes(value: Any, kind: str) -> bytes | None:

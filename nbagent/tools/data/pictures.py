@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbagent.core.messages import Block
+from nbagent.core.messages import Block, text_block
 from nbagent.core.ports import Kernel, Output
 from nbagent.core.tools import Call, Result, Tool
 from nbagent.tools.data.figures import of_matplotlib
@@ -41,6 +41,10 @@ ENGINES = {
 """What draws each kind of figure, best first."""
 
 _NEEDS = {"kaleido": "kaleido and a Chrome", "matplotlib": "matplotlib", "vl-convert": "vl-convert-python"}
+PLAINLY = (
+    "drawn anew by matplotlib: the person sees the same data in another look, and perhaps traces that are left out here"
+)
+"""What a model is told of a picture that is not the library's own."""
 _SECONDS = 30.0  # one drawing
 _ROOM = 30_000_000  # characters of JSON of a figure that is drawn
 _DRAWN = 6  # figures of one result that are drawn; of the others the text alone is given
@@ -161,7 +165,8 @@ class Pictures:
         picture = {mime: shown for mime, shown in drawn.items() if mime == "image/png"}
         if not picture:
             return []
-        return output_blocks([{"output_type": "display_data", "data": picture}])
+        note = [text_block(f"(its picture here is {PLAINLY})")] if PLAINLY in str(drawn.get(FACTS)) else []
+        return [*note, *output_blocks([{"output_type": "display_data", "data": picture}])]
 
     async def _bundle(self, data: dict[str, Any], *, draw: bool) -> dict[str, Any]:
         """Return the bundle with what a model should have of its figure; the same object where it has none."""
@@ -174,12 +179,12 @@ class Pictures:
         if figure is None:
             return data
         png, why = await self._draw(figure) if draw else ("", f"only the last {_DRAWN} figures of a result are drawn")
-        note = f"(no picture of it: {why})" if why else ""
+        note = "" if not why else f"(its picture here is {why})" if png else f"(no picture of it: {why})"
         facts = "\n".join(filter(None, (figure.text(), note)))
         return {**data, **({"image/png": png} if png else {}), **({FACTS: facts} if facts else {})}
 
     async def _draw(self, figure: Figure) -> tuple[str, str]:
-        """Return the PNG of a figure in base64, or why there is none."""
+        """Return the PNG of a figure in base64 and what is to be known of it, or "" and why there is none."""
         if figure.kind in {"vega-lite", "vega"} and (address := remote(figure.json)):
             return "", f"its data is at {address}, which is not loaded"
         text = await asyncio.to_thread(_written, figure)
@@ -200,7 +205,7 @@ class Pictures:
                 continue
             png, why = await self._by(engine, kind, text)
             if png:
-                return png, ""
+                return png, PLAINLY if engine == "matplotlib" else ""
             if why:
                 said.append(why)
         needed = " or ".join(_NEEDS[engine] for engine in self._engines.get(kind, ()))

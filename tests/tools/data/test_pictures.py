@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import pytest
 from matplotlib.figure import Figure
 
-from nbagent.tools.data.pictures import Pictures
+from nbagent.tools.data.pictures import PLAINLY, Pictures
 from nbagent.tools.results import output_blocks
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ async def test_interactive_figures_are_drawn_once_and_what_the_person_sees_is_no
     before = json.dumps([plotly, vega, svg])
     blocks = output_blocks(await pictures.seen([plotly, vega, svg]))
     assert [block["type"] for block in blocks] == ["text", "image", "text", "image", "image"]
-    assert blocks[0]["text"].startswith('plotly figure "T"')
+    assert blocks[0]["text"].startswith('plotly figure "T"') and PLAINLY in blocks[0]["text"]
     assert blocks[2]["text"].startswith("altair chart")
     assert json.dumps([plotly, vega, svg]) == before
     assert output_blocks(await pictures.seen([plotly])) == blocks[:2]
@@ -72,5 +72,6 @@ async def test_a_live_figure_is_seen_as_it_was_shown_and_else_drawn_if_its_code_
     assert await pictures.of_value(figure) == [drawn]
     png = base64.b64decode(drawn["source"]["data"])
     assert pictures.shown.facts(png).startswith("matplotlib figure")
-    assert [block["type"] for block in await pictures.of_value(_plotly())] == ["image"]
+    note, picture = await pictures.of_value(_plotly())
+    assert picture["type"] == "image" and PLAINLY in note["text"], "a plain drawing is not told as the person's figure"
     assert await pictures.of_value(pd.DataFrame()) == []
