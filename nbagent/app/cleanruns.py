@@ -25,6 +25,7 @@ from pathlib import Path
 from nbagent.core.errors import ToolError
 from nbagent.core.messages import Json
 from nbagent.core.ports import Cell
+from nbagent.headless.offspring import descendants, end_all
 from nbagent.tools.cells import first_line
 from nbagent.tools.verdict import Came, is_verifiable
 
@@ -40,7 +41,7 @@ _BESIDE = 5_000
 INSIDE = "NBAGENT_CLEAN_RUN"
 """Set in the environment of a clean run: what runs there makes no clean runs of its own."""
 _GRACE = 5.0  # seconds that a run has to end by itself
-_ODD = 2_000  # characters of what is no JSON line that are kept
+_ODD = 2_000  # bytes of what is written beside the lines that are kept
 
 Progress = Callable[[str], None]
 
@@ -88,7 +89,7 @@ class CleanRuns:
         try:
             async with asyncio.timeout(self._timeout):
                 while (line := await process.lines.get()) is not None:
-                    if cell_id := line.get("begins"):
+                    if (cell_id := line.get("begins")) and str(cell_id) in places:
                         place, cell = places[str(cell_id)]
                         progress(f"{place} of {len(places)}: {first_line(cell.source)}")
                     elif cell_id := line.get("ends"):
@@ -113,7 +114,7 @@ def _problem(kind: str, timeout: float) -> str:
 
 
 class _Process:
-    """The program that performs one run. `lines` gives what it says, None at its end; `odd` is what was no JSON."""
+    """The program that performs one run. `lines` gives what it says, None at its end; `odd` is the end of what it and the kernel wrote beside that."""
 
     def __init__(self, job: Path, folder: str, meant: str) -> None:
         self.lines: asyncio.Queue[Json | None] = asyncio.Queue()
@@ -121,11 +122,13 @@ class _Process:
         self._kernel: int | None = None
         self._loop = asyncio.get_running_loop()
         self._paths = (json.dumps(folder)[1:-1], json.dumps(meant)[1:-1])
-        self._process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-P", "-m", "nbagent.headless.cleanrun", str(job)],
-            cwd=job.parent, env={**first_environment(), INSIDE: "1"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=os.name != "nt",
-        )  # fmt: skip
+        self._errors = job.with_name("errors.txt")  # a file: what code writes there is no line of the program's
+        with self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-P", "-m", "nbagent.headless.cleanrun", str(job)],
+                cwd=job.parent, env={**first_environment(), INSIDE: "1"}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=errors, start_new_session=os.name != "nt",
+            )  # fmt: skip
         self._reader = threading.Thread(target=self._read, name="nbagent-verify", daemon=True)
         self._reader.start()
 
@@ -141,8 +144,9 @@ class _Process:
                 if isinstance(said.get("kernel"), int):
                     self._kernel = said["kernel"]
                 self._tell(said)
-            else:
-                self.odd = (self.odd + text)[-_ODD:]
+        with contextlib.suppress(OSError), self._errors.open("rb") as errors:
+            errors.seek(-min(_ODD, self._errors.stat().st_size), os.SEEK_END)
+            self.odd = errors.read().decode("utf-8", "replace").replace(*self._paths)
         self._tell(None)
 
     def _tell(self, said: Json | None) -> None:
@@ -155,6 +159,7 @@ class _Process:
 
     def _end(self) -> None:
         process = self._process
+        started = descendants(process.pid) if process.poll() is None else []
         if process.poll() is None:
             process.terminate()
         try:
@@ -165,6 +170,7 @@ class _Process:
         if self._kernel is not None and hasattr(os, "killpg"):
             with contextlib.suppress(OSError):  # it is gone, as it should be
                 os.killpg(self._kernel, signal.SIGKILL)
+        end_all(started)
         self._reader.join(_GRACE)
         if process.stdout is not None:
             process.stdout.close()
@@ -213,21 +219,26 @@ def _is_linked(path: str) -> bool:
     return Path(path).name in _LINKED or (Path(path) / "pyvenv.cfg").is_file()
 
 
-def copy(folder: Path, into: Path) -> None:
-    """Copy a folder; environments are linked to, our own files, sockets and pipes left out, files that can't be read too."""
+def copy(folder: Path, into: Path, whole: Path | None = None) -> None:
+    """Copy a folder; environments are linked to, our own files, sockets and pipes left out, files that can't be read too.
+
+    Links lead into the copy where they led into the folder, however they spelled it, and where they led otherwise. `whole` is
+    the folder that is copied in all.
+    """
+    whole = folder if whole is None else whole
     into.mkdir(parents=True)
     for entry in os.scandir(folder):
         target = into / entry.name
         with contextlib.suppress(OSError):
             if entry.is_symlink():
-                target.symlink_to(Path(entry.path).readlink())
+                target.symlink_to(_linked_to(Path(entry.path), whole))
             elif entry.is_dir():
                 if entry.name in _NOT_COPIED:
                     continue
                 if _is_linked(entry.path):
                     target.symlink_to(entry.path)
                 else:
-                    copy(Path(entry.path), target)
+                    copy(Path(entry.path), target, whole)
             elif entry.is_file():
                 shutil.copy2(entry.path, target)
 
@@ -248,9 +259,25 @@ def copy_in_place(folder: Path, into: Path) -> Path:
     return here
 
 
+def _linked_to(link: Path, whole: Path) -> str:
+    """Return where the copy of a link leads: to the same place in the copy, else to the real place."""
+    leads = os.path.normpath(link.parent / link.readlink())
+    inside = next(
+        (
+            os.path.relpath(leads, root)
+            for root in (os.path.normpath(whole), os.path.realpath(whole))
+            if Path(leads).is_relative_to(root)
+        ),
+        None,
+    )
+    if inside is None:
+        return leads
+    return os.path.relpath(os.path.join(os.path.normpath(whole), inside), link.parent)  # noqa: PTH118  (a text)
+
+
 def said_of_files(runs: CleanRuns, *, done: bool) -> str:
     """Return the sentence on what a clean run does to files."""
     if runs.in_copy:
         what = "worked" if done else "works"
-        return f"It {what} on a copy of the folder: your files stay as they are, but for those that the code names by a path outside of it."
+        return f"It {what} on a copy of the folder: your files stay as they are, but for those that the code names by a whole path or outside of it."
     return f"The folder is too large to copy (more than {COPIED // 1_000_000} MB or {FILES:,} files): files that the code writes {'were' if done else 'are'} written for real."

@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
 from nbagent.core.ports import WITHHELD
+from nbagent.headless.offspring import adopt, descendants, end_all
 
 SEEDING = """
 import random as _nbagent_random, sys as _nbagent_sys
@@ -51,13 +53,22 @@ class _ThisPython(KernelSpecManager):
         return KernelSpec(argv=argv, display_name=kernel_name, language="python")
 
 
-def say(**said: Any) -> None:
-    """Tell who started this program."""
-    sys.stdout.write(json.dumps(said) + "\n")
-    sys.stdout.flush()
+Say = Callable[..., None]
 
 
-async def clean_run(job: dict[str, Any]) -> None:
+def own_output() -> Say:
+    """Return what tells who started this program, by the standard output, which the kernel and what it starts do not get."""
+    told = os.fdopen(os.dup(1), "w", encoding="utf-8")  # a copy is not inherited
+    os.dup2(2, 1)
+
+    def say(**said: Any) -> None:
+        told.write(json.dumps(said) + "\n")
+        told.flush()
+
+    return say
+
+
+async def clean_run(job: dict[str, Any], say: Say) -> None:
     """Run the cells of a job: `cells` ([id, source] in order), `folder`, `timeout` (seconds a cell), `seed`.
 
     Each cell's end is told with its outputs in nbformat's form. The kernel is gone when this returns.
@@ -69,19 +80,25 @@ async def clean_run(job: dict[str, Any]) -> None:
         notebook, km=manager, timeout=job["timeout"], allow_errors=True, resources={"metadata": {"path": job["folder"]}}
     )
     env = {**os.environ, **(_SAME_SETS if job["seed"] else {})}
+    pid, started = None, list[Any]()
     try:
         async with client.async_setup_kernel(cleanup_kc=False, env=env):
-            say(kernel=getattr(manager.provisioner, "pid", None))
+            pid = getattr(manager.provisioner, "pid", None)
+            say(kernel=pid)
             kernel: Any = client.kc
             if job["seed"]:
                 await kernel.execute_interactive(SEEDING, silent=True, store_history=False, timeout=60)
-            await _cells(client, notebook)
+            try:
+                await _cells(client, notebook, say)
+            finally:
+                started = descendants(pid)
     finally:
         with contextlib.suppress(RuntimeError, OSError):
             await manager.shutdown_kernel(now=True)
+        end_all([*started, *descendants(os.getpid())])
 
 
-async def _cells(client: NotebookClient, notebook: Any) -> None:
+async def _cells(client: NotebookClient, notebook: Any, say: Say) -> None:
     for index, cell in enumerate(notebook.cells):
         say(begins=cell.id)
         began, problem = time.monotonic(), ""
@@ -99,7 +116,8 @@ async def _cells(client: NotebookClient, notebook: Any) -> None:
 
 def main(path: str) -> None:
     """Perform the job in a file; a SIGTERM ends it early, with the kernel gone (nbclient sees to that)."""
-    asyncio.run(clean_run(json.loads(Path(path).read_text("utf-8"))))
+    adopt()
+    asyncio.run(clean_run(json.loads(Path(path).read_text("utf-8")), own_output()))
 
 
 if __name__ == "__main__":
