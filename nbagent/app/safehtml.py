@@ -14,6 +14,9 @@ NEEDS = "A report needs nbconvert, which is not installed here: pip install nbco
 LIMIT = 400_000
 """Characters of one output's HTML that are shown."""
 
+TAGS, ROWS, DEPTH = 12_000, 1_500, 150
+"""Tags, rows of tables and tags in one another of one output that are shown: the sanitiser's time grows with their square."""
+
 _TAGS = [
     *("table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption", "colgroup", "col"),
     *(
@@ -43,6 +46,8 @@ _DROPPED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ACTS = re.compile(r"<(?:script|iframe|object|embed|video|audio|canvas|svg)\b", re.IGNORECASE)
+_TAG = re.compile(r"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*)?", re.IGNORECASE)
+_ALONE = frozenset({"br", "hr", "img", "col", "input", "meta", "link", "wbr"})
 _WORDS = re.compile(r"<[^>]*>")
 
 
@@ -58,9 +63,21 @@ def cleaner() -> Callable[[str], str]:
         text = html[:LIMIT]
         while (less := _DROPPED.sub("", text)) != text:  # what falls together from two halves goes, too
             text = less
-        return str(made.sanitize_html_tags(text))
+        return str(made.sanitize_html_tags(bounded(text)))
 
     return clean
+
+
+def bounded(html: str) -> str:
+    """Return as much of HTML as is made harmless in a few seconds."""
+    rows = depth = 0
+    for number, tag in enumerate(_TAG.finditer(html)):
+        name = (tag["name"] or "").lower()
+        rows += name == "tr" and not tag["end"]
+        depth += 0 if not name or name in _ALONE else -1 if tag["end"] else 1
+        if number >= TAGS or rows > ROWS or depth > DEPTH:
+            return html[: tag.start()]
+    return html
 
 
 def acts(html: str) -> bool:

@@ -14,7 +14,7 @@ from nbagent.app import report as report_command
 from nbagent.app.report import read, title_of
 from nbagent.app.reportfigures import picture_of
 from nbagent.app.reporting import Material, Run, made, rows
-from nbagent.app.safehtml import cleaner
+from nbagent.app.safehtml import bounded, cleaner
 from nbagent.core.errors import ConfigError
 from nbagent.tools.data.pictures import Pictures
 from nbagent.tools.times import RunTimes
@@ -133,3 +133,19 @@ def test_the_line_is_read_with_its_mistakes_told():
         with pytest.raises(ConfigError, match=said):
             read(line)
     assert title_of([nbformat.from_dict({"cell_type": "markdown", "source": "x\n# A *b*"})]) == "A b"
+
+
+@pytest.mark.parametrize(
+    ("html", "kept"),
+    [
+        ("<table>" + "<tr><td>1</td></tr>" * 20_000 + "</table>", 1_500),
+        ("<div>1" * 20_000, 150),
+        ("<br>1" * 20_000, 12_000),
+        ("<" * 50_000 + "1", 0),
+    ],
+    ids=["a long table", "tags in tags", "many lines", "signs"],
+)
+def test_of_an_output_that_is_too_large_to_be_made_harmless_the_beginning_is_kept(html, kept):
+    assert bounded(html).count("1") == kept
+    small = "<table><tr><td>1<br>2</td></tr></table>" * 100
+    assert bounded(small) == small
