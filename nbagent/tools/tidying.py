@@ -30,6 +30,7 @@ from nbagent.tools.tidysource import (
     is_words,
     listed_names,
     mentions,
+    moves,
     pieces_of,
     plain,
     prepares_imports,
@@ -144,6 +145,7 @@ class _Look:
         self.cells, self.flow = list(cells), dataflow(cells)
         self.flows: Mapping[str, Flow] = {flow.id: flow for flow in self.flow.cells}
         self.code = [cell for cell in cells if cell.type == "code" and cell.id != own and is_verifiable(cell)]
+        self.plain = {cell.id: plain(cell.source) for cell in self.code}
         self.free = [cell for cell in self.code if is_free_cell(cell) and not self.flows[cell.id].problem]
 
     # ── dead cells ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -175,10 +177,10 @@ class _Look:
 
     def _twice(self, cell: Cell, above: Sequence[Cell]) -> str:
         flow = self.flows[cell.id]
-        if flow.changes or flow.written_files or flow.opens or flow.deletes:
+        if flow.changes or flow.written_files or flow.opens or flow.deletes or flow.uses & flow.defines:
             return ""
         for place, other in enumerate(above):
-            if plain(other.source) != plain(cell.source):
+            if self.plain[other.id] != self.plain[cell.id] or moves(split(cell.source).tree):
                 continue
             between = [self.flows[c.id] for c in above[place + 1 :]]
             needed = flow.uses | flow.later | flow.defines

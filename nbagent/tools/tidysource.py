@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from nbagent.core.ports import Cell
@@ -78,11 +78,48 @@ _ACTS = re.compile(
 )
 
 
+_HARMLESS = frozenset({"dataclass", "cache", "lru_cache", "property", "cached_property", "staticmethod", "classmethod", "total_ordering",
+                       "njit", "jit", "vectorize", "contextmanager", "wraps", "overload", "final"})  # fmt: skip
+_MOVES = re.compile(
+    r"(?:next|read|readlines?|recv|pop|popleft|popitem|get_nowait|sample|shuffled?|choices?|rand\w*|\w*random\w*|normal|uniform|permutation|"
+    r"permuted|bootstrap|resample|train_test_split|now|time|perf_counter|uuid\d?|append|extend|insert|add|update)\Z"
+)
+
+
+def _called(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield _last_name(node.func)
+
+
+def _last_name(node: ast.expr) -> str:
+    node = node.func if isinstance(node, ast.Call) else node
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def acts(tree: ast.Module) -> bool:
-    """Whether code calls something by whose name it does more than return a value: a cell that nobody reads may do it."""
-    called = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-    names = (func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in called)
-    return any(_ACTS.match(name) for name in names)
+    """Whether code does more than give names to values: a call by whose name it does, a wait, a decorator that may note its function."""
+    if any(isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith) for node in ast.walk(tree)):
+        return True
+    decorators = (d for node in ast.walk(tree) for d in getattr(node, "decorator_list", ()))
+    return any(map(_ACTS.match, _called(tree))) or any(_last_name(d) not in _HARMLESS for d in decorators)
+
+
+def moves(tree: ast.Module | None) -> bool:
+    """Whether the same code may do something else when it runs again: it takes from an iterator, draws by chance, or adds to something."""
+    if tree is None or acts(tree) or any(map(_MOVES.match, _called(tree))):
+        return True
+    loops = (node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While | ast.With))
+    return any(
+        isinstance(node, ast.AugAssign)
+        or (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+            and _last_name(node.value) not in {"print", "display"}
+        )
+        for loop in loops
+        for node in ast.walk(loop)
+    )
 
 
 def is_words(statement: ast.stmt) -> bool:

@@ -225,7 +225,7 @@ async def test_a_clean_run_that_is_stopped_or_takes_too_long_leaves_no_process_a
     pid_file = tmp_path / "pid"
     source = (
         "import os, subprocess, sys, threading\n"
-        'lone = \'import subprocess, sys; p = subprocess.Popen(["sleep", "300"], start_new_session=True, stdout=subprocess.DEVNULL); print(p.pid)\'\n'
+        'lone = \'import subprocess, sys; p = subprocess.Popen(["sleep", "300"], start_new_session=True, stdout=-3, stderr=-3); print(p.pid)\'\n'
         "orphan = subprocess.run([sys.executable, '-c', lone], capture_output=True, text=True).stdout\n"
         "os.write(getattr(sys.stdout, '_original_stdstream_copy', None) or 1, b'{\"begins\": \"forged\"}\\n')\n"
         f"open({str(pid_file)!r}, 'w').write(f'{{os.getpid()}} {{orphan}}\\n')\nthreading.Event().wait()"
@@ -242,4 +242,4 @@ async def test_a_clean_run_that_is_stopped_or_takes_too_long_leaves_no_process_a
     for pid in pid_file.read_text().split():
         await asyncio.to_thread(wait_until, lambda pid=pid: not alive(int(pid)))
     assert list((tmp_path / "scratch").iterdir()) == []
-    assert said[-1].startswith("1 of 1: import os, threading")
+    assert said[-1].startswith("1 of 1: import os, subprocess")
