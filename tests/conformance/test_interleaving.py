@@ -453,7 +453,11 @@ class Interleaving(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("examples", "wanted"), [(60, 250), (240, INTERLEAVINGS)], ids=["hundreds", "a thousand"])
+@pytest.mark.parametrize(
+    ("examples", "wanted"),
+    [(60, 250), (max(240, hypothesis.settings.default.max_examples), INTERLEAVINGS)],
+    ids=["hundreds", "a thousand"],
+)
 def test_interleavings_lose_nothing_and_can_be_undone(examples: int, wanted: int) -> None:
     Interleaving.met = 0
     settings = hypothesis.settings(max_examples=examples, stateful_step_count=20, phases=PHASES)
