@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
-from nbagent.app.document import open_document
+from nbagent.app.document import find_document
 from nbagent.app.export import from_file, from_page, markdown, put, shown_path, typed
 from nbagent.app.history import runs_in
 from nbagent.app.reporting import Material, Run, link_of, made, sources_of
@@ -42,6 +42,10 @@ KINDS = {"html": ".html", "md": ".md", "markdown": ".md"}
 USAGE = (
     "%agent report [-o FILE] [--to html|md] [--title T] [--no-code] [--write] [--force] [--from NOTEBOOK.ipynb]. Without FILE "
     "it is NAME-report.html beside the notebook."
+)
+NO_PAGE = (
+    "%agent report: no page that shows this notebook answered, so its cells can't be read. Of the saved file: "
+    "%agent report --from NAME.ipynb"
 )
 WRITE_HERE = "--write needs the open notebook: an agent reads it. Leave out --write or --from."
 NO_SUMMARY = "The summary was not written ({}), so the report has none."
@@ -140,7 +144,9 @@ async def _notebook(extension: Extension, wanted: Wanted) -> tuple[Any, str, str
     if wanted.source:
         return from_file(typed(wanted.source)), Path(wanted.source).stem, ""
     try:
-        async with open_document(extension.shell) as document:
+        async with find_document(extension.shell) as document:
+            if document is None:
+                raise ConfigError(NO_PAGE)
             found = await from_page(document, extension.folder)
             return found, Path(document.path).stem or "notebook", document.own_cell or ""
     except NotebookError as error:

@@ -13,7 +13,7 @@ from nbagent.tools.data.kinds import names_of, type_name
 from nbagent.tools.data.reading import Table, of_rows, opened
 from nbagent.tools.data.sampling import CELLS, ROWS
 
-_NOT_YET = "{kind} is lazy: nothing of it is computed. full=true runs it for its first rows, up to {rows:,}; inspect_variable shows its columns."
+_NOT_YET = "{kind} is lazy: nothing of it is computed. full=true runs it for its first rows, up to {rows:,}; inspect_variable shows its columns where they are known."
 
 
 def not_yet(value: Any) -> str | None:
