@@ -21,7 +21,9 @@ from nbagent.core.messages import Block, text_block
 from nbagent.core.ports import Cell, Notebook, is_whole
 from nbagent.core.shown import visible_plain
 from nbagent.tools.cells import first_line, starts_agent
+from nbagent.tools.data.figures_bundles import FACTS
 from nbagent.tools.data.kinds import class_name
+from nbagent.tools.data.pictures import looked_at
 from nbagent.tools.data.tabular import kind_of
 from nbagent.tools.describe import brief_of, safely
 from nbagent.tools.details import details
@@ -199,17 +201,19 @@ class _Look:
         raise ToolError("no cell has this number or id" + (f" ({clip(known, 200)})" if known else ""))
 
     async def _plot(self) -> Piece:
-        """The figure that was drawn last, as an image."""
+        """The figure that was drawn last, as an image where one can be had: of an interactive one, too."""
         cells = [cell for cell in await self._cells() if cell.type == "code" and cell.number is not None]
         for cell in sorted(cells, key=lambda one: -(one.number or 0))[:_PLOTS]:
             assert self._notebook is not None
             read = await self._notebook.read(cell.id)
-            outputs = output_blocks(read.outputs)
-            images = [block for block in outputs if block.get("type") == "image"]
-            if images:
-                said = "\n".join(block["text"] for block in outputs if block.get("type") == "text")
-                text = f"the figure of In[{cell.number}] (cell {cell.id}), as an image below. Its code:\n{clip(cell.source, 1_500)}"
-                return Piece(f"the plot of [{cell.number}]", f"{text}\n{clip(said, 1_000)}".strip(), (images[-1],))
+            outputs = await looked_at(read.outputs, self._extension.pictures)
+            blocks = output_blocks(outputs)
+            images = [block for block in blocks if block.get("type") == "image"]
+            if images or any(FACTS in (output.get("data") or {}) for output in outputs):
+                said = "\n".join(block["text"] for block in blocks if block.get("type") == "text")
+                where = "as an image below" if images else "in words, for there is no picture of it"
+                text = f"the figure of In[{cell.number}] (cell {cell.id}), {where}. Its code:\n{clip(cell.source, 1_500)}"
+                return Piece(f"the plot of [{cell.number}]", f"{text}\n{clip(said, 1_000)}".strip(), tuple(images[-1:]))
         raise ToolError("no cell shows a figure, as far as can be seen from here")
 
     async def _last_error(self) -> Piece:

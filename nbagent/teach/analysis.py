@@ -260,3 +260,20 @@ def _numbered(prompt: str) -> dict[str, list[str]]:
         elif cell and (numbered := re.match(r" *\d+\| ?(.*)$", line)) is not None:
             found[cell].append(numbered[1])
     return found
+
+
+# ── 21 long work ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def waits() -> list[Scripted]:
+    """Starts a cell that takes its time, is told how far it is while it runs, and waits for its end."""
+
+    def on(transcript: Seen) -> Value:
+        (text,) = last_results(transcript)
+        if "wait_for_cell waits" not in text:
+            return told("It has ended. What it gave")(transcript)
+        far = text.partition(" It goes on;")[0]
+        return [say(f"It goes on meanwhile: “{far}”"), call("wait_for_cell", seconds=60)]
+
+    start = [say("I start it, and look in after a second."), call("add_cell", source="await load_all()")]
+    return [start, *[_unless_refused(on)] * 5]

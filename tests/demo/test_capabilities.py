@@ -13,7 +13,7 @@ from tests.demo import test_data_analysis
 from tests.demo.showing import CAPABILITIES, NOTEBOOKS, rows, run, sections, shown
 from tests.source import ROOT
 
-NUMBERS = tuple(range(1, 21))
+NUMBERS = tuple(range(1, 22))
 """The rows that there are."""
 
 RUN = pytest.mark.xdist_group("demo-capabilities")

@@ -35,6 +35,7 @@ SEEN: dict[str, list[str]] = {
     "verify": ["Runs from a clean kernel", "is random", "2 clean runs"],
     "tidy": ["1 of 1 changes made", "to the imports cell", "+from statistics import fmean"],
     "report": ["The report is in penguins.html"],
+    "wait": ["still runs", "It has ended", "Load 100 %"],
 }
 """What the outputs of a cell of the notebook must hold, by the cell's id."""
 
