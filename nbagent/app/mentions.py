@@ -212,7 +212,9 @@ class _Look:
             if images or any(FACTS in (output.get("data") or {}) for output in outputs):
                 said = "\n".join(block["text"] for block in blocks if block.get("type") == "text")
                 where = "as an image below" if images else "in words, for there is no picture of it"
-                text = f"the figure of In[{cell.number}] (cell {cell.id}), {where}. Its code:\n{clip(cell.source, 1_500)}"
+                text = (
+                    f"the figure of In[{cell.number}] (cell {cell.id}), {where}. Its code:\n{clip(cell.source, 1_500)}"
+                )
                 return Piece(f"the plot of [{cell.number}]", f"{text}\n{clip(said, 1_000)}".strip(), tuple(images[-1:]))
         raise ToolError("no cell shows a figure, as far as can be seen from here")
 
