@@ -271,9 +271,14 @@ def waits() -> list[Scripted]:
     def on(transcript: Seen) -> Value:
         (text,) = last_results(transcript)
         if "wait_for_cell waits" not in text:
-            return told("It has ended. What it gave")(transcript)
-        far = text.partition(" It goes on;")[0]
-        return [say(f"It goes on meanwhile: “{far}”"), call("wait_for_cell", seconds=60)]
+            began = result_of(transcript, "add_cell")
+            while_it_ran = f"While it ran I was told: “{_so_far(began)}” " if began != text else ""
+            return told(f"{while_it_ran}It has ended. What it gave")(transcript)
+        return [say(f"It goes on meanwhile: “{_so_far(text)}”"), call("wait_for_cell", seconds=60)]
 
     start = [say("I start it, and look in after a second."), call("add_cell", source="await load_all()")]
     return [start, *[_unless_refused(on)] * 5]
+
+
+def _so_far(result: str) -> str:
+    return result.partition(" It goes on;")[0]

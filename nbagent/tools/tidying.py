@@ -242,7 +242,8 @@ class _Look:
                 or split(cell.source).magics
             ):
                 continue
-            if self._bound_elsewhere(cell):
+            waits = cell.number is None and home.number is not None  # it has yet to run: its import would not have
+            if waits or self._bound_elsewhere(cell):
                 continue
             rest = without(cell.source, strays)
             if rest.strip() and parse(rest) is None:

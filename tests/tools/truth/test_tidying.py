@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -121,6 +122,12 @@ def test_an_import_stays_below_what_may_make_it_possible(before: str) -> None:
     assert of("imports", changes(cells("import os, sys\nimport matplotlib", f"{before}\nimport q\nq.x"))) == []
     [above] = of("imports", changes(cells("import os, sys\nimport matplotlib", ("import q\nq.x", "1"), before)))
     assert above.title.startswith("move 1 import")
+
+
+def test_an_import_of_a_cell_that_has_yet_to_run_stays_for_the_imports_cell_ran_without_it() -> None:
+    home, later = cells("import os", "import numpy as np\nnp.arange(3)")
+    assert of("imports", changes([home, replace(later, number=None)])) == []
+    assert len(of("imports", changes([replace(home, number=None), replace(later, number=None)]))) == 1
 
 
 def test_an_import_stays_where_its_name_means_something_else_above() -> None:
