@@ -16,9 +16,6 @@ from tests.source import ROOT
 NUMBERS = tuple(range(1, 22))
 """The rows that there are."""
 
-RUN = pytest.mark.xdist_group("demo-capabilities")
-"""All that looks at the finished notebook: it is run once, by one of pytest's workers."""
-
 SEEN: dict[str, list[str]] = {
     "hooked": ["denied: shell", "The file is still there"],
     "hooks": ["PreToolUse shell", "nothing_is_deleted"],
@@ -117,7 +114,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
     return run(CAPABILITIES, tmp_path_factory.mktemp("capabilities"))
 
 
-@RUN
 @pytest.mark.kernel
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("cell_id", SEEN)
@@ -127,7 +123,6 @@ def test_a_cell_of_the_notebook_shows_what_its_section_says(finished, cell_id: s
     assert [words for words in SEEN[cell_id] if words not in text] == [], text
 
 
-@RUN
 @pytest.mark.kernel
 @pytest.mark.timeout(240)
 def test_every_cell_ran_and_only_the_run_that_is_to_stop_failed(finished) -> None:

@@ -16,9 +16,6 @@ DATA = ROOT / "notebooks" / "data"
 ASKED = ("add_cell", "edit_cell", "verify_notebook", "tidy_notebook")
 """What a person would be asked about."""
 
-RUN = pytest.mark.xdist_group("demo-analysis")
-"""All that looks at the finished notebook: it is run once, by one of pytest's workers."""
-
 SEEN: dict[str, list[str]] = {
     "head": ["2 lines before the header", 'decimal=","'],
     "profile": ["4 things. (Of all 348 rows.)", "there more than once", "'torgersen '", "-999 (14)"],
@@ -65,7 +62,6 @@ def finished(folder: Path) -> nbformat.NotebookNode:
     return run(ANALYSIS, folder, *(flag for name in ASKED for flag in ("--allow", name)))
 
 
-@RUN
 @pytest.mark.kernel
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("cell_id", SEEN)
@@ -76,7 +72,6 @@ def test_a_cell_of_the_analysis_shows_what_its_section_says(finished, cell_id: s
     assert "did not verify" not in text
 
 
-@RUN
 @pytest.mark.kernel
 @pytest.mark.timeout(240)
 def test_the_call_that_was_proposed_is_the_call_that_loads_the_data(finished) -> None:
@@ -85,7 +80,6 @@ def test_the_call_that_was_proposed_is_the_call_that_loads_the_data(finished) ->
     assert read.source.splitlines()[0] == proposed.replace("df = ", "birds = ")
 
 
-@RUN
 @pytest.mark.kernel
 @pytest.mark.timeout(240)
 def test_the_report_has_the_figure_that_the_agent_drew_and_says_who_ran_what(finished, folder: Path) -> None:
