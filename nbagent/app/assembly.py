@@ -94,6 +94,7 @@ class Assembly:
             closing=lambda: ledger.closing(conversation.seen.listing or ()),
             inbox=self.inbox,
             lasting=self.lasting,
+            aside=self._aside,
             compaction=compaction_of(extension=self.extension, conversation=conversation, settings=self.settings,
                                      opening=lambda: self.opening("", ())),
         )  # fmt: skip
@@ -118,6 +119,11 @@ class Assembly:
         return self.subagents.join(
             agent, gate, conversation, lambda: self._tools(ledger, ResultStore(), Seen(), child=True).values()
         )
+
+    def _aside(self, call_id: str, text: str) -> None:
+        """Show in the live view, called from any thread, how far a call is whose code holds the loop."""
+        if (live := self.live.view or self.place.live) is not None:
+            live.aside(call_id, text)
 
     async def opening(self, prompt: str, said: Sequence[str], *, words: str = "") -> list[Block]:
         """Return the message that the run begins with; `said` is what the person said of refused calls.

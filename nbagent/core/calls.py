@@ -173,8 +173,9 @@ async def _one(run: Run, ready: Ready, report: Callable[[Event], None]) -> tuple
 
     try:
         call = Call(
-            ready.id, progress, ask, run.session.id, run.id, hook, spawn, mode_is, ask_all, todos_are, answered, start
-        )
+            ready.id, progress, ask, run.session.id, run.id, hook, spawn, mode_is, ask_all, todos_are, answered, start,
+            lambda text: run.agent.aside(ready.id, text),
+        )  # fmt: skip
         result = await ready.tool.run(call, ready.given)
     except ToolError as error:
         return Status.ERROR, Result.of(str(error)), False

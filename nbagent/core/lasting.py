@@ -26,7 +26,12 @@ class Lasting(Protocol):
 
     @property
     def label(self) -> str:
-        """What runs, as people know it; "" where nothing does and the model knows of all that has ended."""
+        """What runs, or has ended untold, as people know it; "" where there is nothing of which the model must hear."""
+        ...
+
+    @property
+    def running(self) -> str:
+        """What runs now, as the model knows it; "" where nothing does."""
         ...
 
     def news(self) -> Sequence[str]:
@@ -45,7 +50,7 @@ class Lasting(Protocol):
 class NothingLasts:
     """Where each call waits for its code."""
 
-    label = ""
+    label = running = ""
 
     def news(self) -> Sequence[str]:
         """Return nothing."""
@@ -64,7 +69,8 @@ async def outlasting(run: Run) -> AsyncGenerator[Event]:
     ending, lasting = run.ending, run.agent.lasting
     if ending is None or run.stop.asked or ending.reason is Reason.INTERRUPTED or not lasting.label:
         return
-    yield run.event(Noted, text=_WAITS.format(lasting.label), level="info")
+    if lasting.running:
+        yield run.event(Noted, text=_WAITS.format(lasting.label[:1].upper() + lasting.label[1:]), level="info")
     told = await _unless_stopped(run)
     if told is None or ending.reason not in {Reason.END_TURN, Reason.MAX_TURNS}:
         return

@@ -183,6 +183,10 @@ class Turnstile:
             self._lock.release()
 
 
+def _unheard(_call_id: str, _text: str) -> None:
+    """Nobody looks while code holds the loop."""
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     """All that a run needs: who thinks, what can be called, who decides, who answers, how far it may go.
@@ -201,7 +205,8 @@ class Agent:
     `spawn` runs a subagent inside a call (`subagents.spawn`; None: there are none), `start` begins one that goes on beside
     the run. `name` is that of a subagent, for the cards that ask about its calls. `inbox` is what the model is to hear of.
     `answers`: the run only answers a question, which whoever shows it may show with less around it.
-    `lasting` is its code that may be under way while the model thinks.
+    `lasting` is its code that may be under way while the model thinks. `aside` shows, called from any thread, how far a
+    call is (its id, a line), while its synchronous code holds the loop.
     """
 
     model: Model
@@ -224,6 +229,7 @@ class Agent:
     compaction: Compaction | None = None
     answers: bool = False
     lasting: Lasting = field(default_factory=NothingLasts)
+    aside: Callable[[str, str], None] = _unheard
 
 
 Spawn = Callable[["Run", str, Child, Callable[[Event], None]], Awaitable[RunEnded]]

@@ -138,6 +138,9 @@ class Call:
     start: Callable[[Child], Awaitable[None]] = never_beside
     """Begin a subagent that goes on beside the run, and return at once. Raises `ToolError` where it can't be."""
 
+    soon: Callable[[str], None] = _no_run
+    """Say in a short line how far the call is from a thread, while synchronous code holds the loop; it is kept nowhere."""
+
     async def ask_all(self, questions: Sequence[Question]) -> list[str]:
         """Put questions to the person, together where that is possible, and return the answers in their order."""
         if self.together is not None:

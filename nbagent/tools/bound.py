@@ -21,9 +21,9 @@ from nbagent.core.tools import Call, Kind, Result
 from nbagent.tools import effects, marks
 from nbagent.tools.cells import find_cell, first_line, ran_result, starts_agent
 from nbagent.tools.data.pictures import Pictures, looked_at
-from nbagent.tools.lasting import LastingCode, Piece, Tell, as_tried, looked, within
+from nbagent.tools.lasting import LastingCode, Piece, as_tried, looked, within
 from nbagent.tools.ledger import Ledger
-from nbagent.tools.progress import of_outputs, watched
+from nbagent.tools.progress import Saying, of_outputs, watched
 from nbagent.tools.results import output_blocks
 from nbagent.tools.seen import Places, Seen
 from nbagent.tools.times import RunTimes, duration
@@ -241,8 +241,8 @@ class Bound:
         """
         if starts_agent(source):
             raise ToolError(f"{did}, but it was not run: {AGENT_CELL}")
-        piece = Piece(f"cell {cell.id}", f"The cell `{first_line(source, 40)}`", lambda: self.partial(cell.id), cell.id)
-        return await self.lasting.run(call, piece, lambda tell: self._execute(tell, cell, source, did, verb, limit))
+        piece = Piece(f"cell {cell.id}", f"the cell `{first_line(source, 40)}`", lambda: self.partial(cell.id), cell.id)
+        return await self.lasting.run(call, piece, lambda saying: self._execute(saying, cell, source, did, verb, limit))
 
     async def partial(self, cell_id: str) -> Sequence[Output]:
         """Return the outputs of a cell that runs, as the model may see them; none where the notebook does not answer."""
@@ -252,8 +252,10 @@ class Bound:
 
         return await looked(read)
 
-    async def _execute(self, tell: Tell, cell: Cell, source: str, did: str, verb: str, limit: float | None) -> Result:
-        done = await self.run(cell, source, tell, limit)
+    async def _execute(
+        self, saying: Saying, cell: Cell, source: str, did: str, verb: str, limit: float | None
+    ) -> Result:
+        done = await self.run(cell, source, saying, limit)
         if done.ran is None:
             raise done.stopped(done.said or (plain_text(output_blocks(done.outputs)) if done.outputs else ""))
         blocks = await self.blocks(done.outputs or done.ran.outputs, f"{did} and ran.")
@@ -271,8 +273,8 @@ class Bound:
         except asyncio.CancelledError:
             raise CutOff(f"{did}\n{plain_text(output_blocks(outputs))}".strip()) from None
 
-    async def run(self, cell: Cell, source: str, tell: Tell, limit: float | None = None) -> Done:
-        """Run `source` as `cell` and `tell` how far it is; the cell gets the outputs as they come and is idle again whatever happens.
+    async def run(self, cell: Cell, source: str, saying: Saying, limit: float | None = None) -> Done:
+        """Run `source` as `cell` and say how far it is; the cell gets the outputs as they come and is idle again whatever happens.
 
         Code is stopped at the time limit, and after `limit` seconds.
 
@@ -285,7 +287,7 @@ class Bound:
         said_so_far, lost, cancelled = "", "", False
         outputs: tuple[Output, ...] = ()
         try:
-            async with watched(sink.emit, tell) as watch:
+            async with watched(sink.emit, saying) as watch:
                 ran = await self.kernel.run(source, emit=watch.emit, timeout=within(limit, self.timeout))
         except Interrupted as interrupt:
             said_so_far = interrupt.output

@@ -7,7 +7,7 @@ with the other cell tools is in bound.py. Read `_Plan`, then `run_all`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nbagent.core.errors import CutOff, NotebookError, ToolError
@@ -17,8 +17,9 @@ from nbagent.core.tools import Call, Kind, Result, Tool, tool
 from nbagent.tools import marks
 from nbagent.tools.bound import Bound, Done
 from nbagent.tools.cells import describe_outputs, find_cell, first_line, starts_agent
-from nbagent.tools.lasting import Piece, Tell
+from nbagent.tools.lasting import Piece
 from nbagent.tools.ledger import label_of
+from nbagent.tools.progress import Saying
 from nbagent.tools.times import duration
 
 _ELSEWHERE = "cells of this notebook can't be run from here: the person has to run them"
@@ -202,14 +203,14 @@ class _Running:
     def __init__(self, bound: Bound, plan: _Plan) -> None:
         self._bound = bound
         self._plan = plan
-        self._tell: Tell = _nobody
+        self._saying = Saying(_nobody)
         self.piece = Piece("run_all", f"“{_count(len(plan.cells))} in order”", lambda: bound.partial(self.piece.cell))
         self._lines: list[str] = []
         self._ran: list[str] = []
 
-    async def to_the_end(self, tell: Tell) -> Result:
+    async def to_the_end(self, saying: Saying) -> Result:
         """Run the cells until one fails, has changed meanwhile, or is interrupted (raises `Interrupted` or `CutOff`)."""
-        self._tell = tell
+        self._saying = saying
         try:
             return await self._go()
         except CutOff:
@@ -222,13 +223,13 @@ class _Running:
         last: Done | None = None
         for place, cell in enumerate(cells, 1):
             where = f"{place} of {len(cells)}: {label_of(cell)} {first_line(cell.source)}"
-            self._tell(where)
+            self._saying.now(where)
             self.piece.cell, self.piece.shown = "", ""
             if why := await self._changed(cell):
                 self._lines.append(f"- {_name(cell)}: not run: {why}")
                 return self._result(stopped=f"It stopped before {label_of(cell)}.")
             self.piece.cell = cell.id
-            last = await self._bound.run(cell, cell.source, self._progress(where))
+            last = await self._bound.run(cell, cell.source, self._saying.after(where))
             self._ran.append(cell.id)
             self._lines.append(_line(cell, last))
             if last.ran is None:
@@ -237,9 +238,6 @@ class _Running:
                 blocks = await self._bound.blocks(last.outputs or last.ran.outputs)
                 return self._result(stopped=f"It stopped at {_name(cell)}: {last.ran.status}.", blocks=blocks)
         return self._result()
-
-    def _progress(self, where: str) -> Callable[[str], object]:
-        return lambda text: self._tell(f"{where} · {text}")
 
     async def _changed(self, cell: Cell) -> str:
         """Return why a cell is not what the person was shown any more, "" where it is."""

@@ -156,7 +156,9 @@ class _Edge:
             choices = tuple(map(mask, question.choices))
             return await call.ask(dataclasses.replace(question, text=mask(question.text), choices=choices))
 
-        outward = dataclasses.replace(call, progress=lambda text: call.progress(mask(text)), ask=ask)
+        outward = dataclasses.replace(
+            call, progress=lambda text: call.progress(mask(text)), soon=lambda text: call.soon(mask(text)), ask=ask
+        )
         try:
             result = await self._inner.run(outward, self._open(given))
         except ToolError as error:

@@ -19,17 +19,16 @@ from nbagent.core.errors import CutOff, Interrupted, NotebookError, ToolError
 from nbagent.core.messages import Block, plain_text, text_block
 from nbagent.core.ports import WITHHELD, Output, Ran
 from nbagent.core.tools import Call, Result, Tool, tool
-from nbagent.tools.progress import of_outputs
+from nbagent.tools.progress import Saying, of_outputs
 from nbagent.tools.results import clip, fold_terminal
 from nbagent.tools.times import duration
 
 _NEW = 3_000  # characters of new output that are told
 _NEWS = 6_000  # characters of a result that is told beside others
 _LONGEST = 600.0
+_HELD = 0.2  # seconds by which the loop is late when code held it
+_ENDING = 5.0  # seconds in which code that has let go of the loop has its outputs in the page
 _NONE = "no code of yours is running: there is nothing to wait for"
-
-Tell = Callable[[str], object]
-"""Takes, on the loop, how far code is; see `Call.progress`."""
 
 
 @dataclass(eq=False, slots=True)
@@ -45,15 +44,20 @@ class Piece:
     cell: str = ""
     began: float = 0.0
     task: asyncio.Task[Result] | None = None
-    tell: Tell | None = None
+    call: Call | None = None
     shown: str = ""
     looks: int = 0
     stopped: bool = False
 
-    def told(self, text: str) -> None:
-        """Say how far it is, if a call waits for it."""
-        if self.tell is not None:
-            self.tell(text)
+    def now(self, text: str) -> None:
+        """Say how far it is in the call that waits for it, if one does."""
+        if self.call is not None:
+            self.call.progress(text)
+
+    def soon(self, text: str) -> None:
+        """Do so from a thread."""
+        if (call := self.call) is not None:
+            call.soon(text)
 
 
 class LastingCode:
@@ -103,16 +107,16 @@ class LastingCode:
                 "stop it with wait_for_cell; looking at variables and cells works meanwhile"
             )
 
-    async def run(self, call: Call, piece: Piece, go: Callable[[Tell], Awaitable[Result]]) -> Result:
+    async def run(self, call: Call, piece: Piece, go: Callable[[Saying], Awaitable[Result]]) -> Result:
         """Run `go`, which tells how far it is, and return its result, or after `patience` seconds how far it is.
 
         Raises what `go` raises. An interrupt of the call ends the code.
         """
         self.free()
         if self.patience is None:
-            return await go(call.progress)
+            return await go(Saying(call.progress, call.soon))
         self._piece, piece.began = piece, self._clock()
-        piece.task = asyncio.ensure_future(_result(go, piece.told))
+        piece.task = asyncio.ensure_future(_result(go, Saying(piece.now, piece.soon)))
         return await self._wait(call, piece, self.patience)
 
     # ── for `wait_for_cell` ──────────────────────────────────────────────────────────────────────────────────────────
@@ -137,15 +141,15 @@ class LastingCode:
 
     async def _wait(self, call: Call, piece: Piece, seconds: float) -> Result:
         task = _task(piece)
-        piece.tell = call.progress
+        piece.call = call
         try:
-            await asyncio.wait({task}, timeout=seconds)
+            await _seen_for(task, seconds)
         except asyncio.CancelledError:
             await _stop(piece)
             self._piece = None
             raise _cut_off(task) from None
         finally:
-            piece.tell = None
+            piece.call = None
         if not task.done():
             return await self._still(piece)
         self._piece = None
@@ -175,7 +179,7 @@ class LastingCode:
 
     @property
     def label(self) -> str:
-        """What runs, as people know it; "" where nothing does and all is told."""
+        """What runs, or has ended untold, as people know it; "" where there is nothing of which the model must hear."""
         return self._piece.label if self._piece is not None else ""
 
     def news(self) -> Sequence[str]:
@@ -237,8 +241,17 @@ def wait_tools(lasting: LastingCode) -> list[Tool]:
     return [wait_for_cell]
 
 
-async def _result(go: Callable[[Tell], Awaitable[Result]], tell: Tell) -> Result:
-    return await go(tell)
+async def _result(go: Callable[[Saying], Awaitable[Result]], saying: Saying) -> Result:
+    return await go(saying)
+
+
+async def _seen_for(task: asyncio.Task[Result], seconds: float) -> None:
+    """Wait for the task's end, `seconds` at most; longer where its code held the loop, as it may be at its end then."""
+    loop = asyncio.get_running_loop()
+    due = loop.time() + seconds
+    await asyncio.wait({task}, timeout=seconds)
+    if loop.time() - due > _HELD:
+        await asyncio.wait({task}, timeout=_ENDING)
 
 
 def _task(piece: Piece) -> asyncio.Task[Result]:

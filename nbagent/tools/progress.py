@@ -120,6 +120,10 @@ def _traits(widget: Any) -> dict[str, Any]:
     return held if type(held) is dict else {}
 
 
+def _nobody(_: str) -> None:
+    """Where nobody hears it."""
+
+
 def of_outputs(outputs: Sequence[Output]) -> Progress | None:
     """Return how far code is by its outputs, the last bar or line that tells it; None where none does."""
     for output in reversed(outputs):
@@ -138,24 +142,53 @@ TICK = 1.0
 """Seconds between two looks at how far running code is."""
 
 
-@asynccontextmanager
-async def watched(emit: Callable[[Output], None], tell: Callable[[str], object]) -> AsyncGenerator[Watch]:
-    """While entered, `tell` on the loop how far the code is, as often as that changes.
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """Where it is said how far code is: `now` on the loop, `soon` from a thread while the code holds the loop."""
 
-    Synchronous code holds the loop: nothing is told until it ends. The watch itself sees its outputs all the same.
+    now: Callable[[str], object]
+    soon: Callable[[str], object] = _nobody
+
+    def after(self, head: str) -> Saying:
+        """Return what says the same after `head`."""
+        return Saying(lambda text: self.now(f"{head} · {text}"), lambda text: self.soon(f"{head} · {text}"))
+
+
+@asynccontextmanager
+async def watched(emit: Callable[[Output], None], saying: Saying) -> AsyncGenerator[Watch]:
+    """While entered, say each `TICK` seconds how far the code is.
+
+    Synchronous code holds the loop: then a thread says it, which sees its outputs all the same.
     """
-    watch = Watch(emit)
-    ticker = asyncio.create_task(_ticks(watch, tell), name="nbagent-progress")
+    watch, beat, over = Watch(emit), _Beat(), threading.Event()
+    ticker = asyncio.create_task(_ticks(watch, saying, beat), name="nbagent-progress")
+    aside = threading.Thread(target=_aside, args=(watch, saying, beat, over), name="nbagent-aside", daemon=True)
+    aside.start()  # before the code begins: what begins meanwhile is taken for the code's own
     try:
         yield watch
     finally:
+        over.set()
         ticker.cancel()
 
 
-async def _ticks(watch: Watch, tell: Callable[[str], object]) -> None:
+class _Beat:
+    """When the loop was heard last, in monotonic seconds."""
+
+    def __init__(self) -> None:
+        self.at = time.monotonic()
+
+
+async def _ticks(watch: Watch, saying: Saying, beat: _Beat) -> None:
     while True:
         await asyncio.sleep(TICK)
-        tell(watch.text())
+        beat.at = time.monotonic()
+        saying.now(watch.text())
+
+
+def _aside(watch: Watch, saying: Saying, beat: _Beat, over: threading.Event) -> None:
+    while not over.wait(TICK):
+        if time.monotonic() - beat.at > 1.5 * TICK:
+            saying.soon(watch.text())
 
 
 class Watch:

@@ -14,8 +14,8 @@ from nbagent.core.tools import Call, Kind, Result, Tool, tool
 from nbagent.tools.cells import first_line
 from nbagent.tools.data.pictures import Pictures, looked_at
 from nbagent.tools.effects import hints, kind_of
-from nbagent.tools.lasting import LastingCode, Piece, Tell, as_tried, within
-from nbagent.tools.progress import of_outputs, watched
+from nbagent.tools.lasting import LastingCode, Piece, as_tried, within
+from nbagent.tools.progress import Saying, of_outputs, watched
 from nbagent.tools.results import output_blocks
 
 
@@ -32,8 +32,8 @@ def tools(
     """
     under_way = lasting if lasting is not None else LastingCode(None)
 
-    async def run(code: str, limit: float | None, taken: list[Output], tell: Tell) -> Result:
-        async with watched(taken.append, tell) as watch:
+    async def run(code: str, limit: float | None, taken: list[Output], saying: Saying) -> Result:
+        async with watched(taken.append, saying) as watch:
             ran = await kernel.scratch(code, timeout=within(limit, timeout), emit=watch.emit)
         result = ran_result(dataclasses.replace(ran, outputs=await looked_at(ran.outputs, pictures)))
         if ran.status == "timeout" and (far := of_outputs(ran.outputs)) is not None:
@@ -74,7 +74,7 @@ def tools(
             return tuple(taken)
 
         piece = Piece("the code of run_python", f"`{first_line(code, 40)}`", look)
-        return await under_way.run(call, piece, lambda tell: run(code, limit, taken, tell))
+        return await under_way.run(call, piece, lambda saying: run(code, limit, taken, saying))
 
     return [run_python]
 

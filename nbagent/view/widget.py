@@ -9,6 +9,7 @@ and interrupting. Knows nothing of the loop's policy. Read `AgentView.show`, the
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pathlib
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import traitlets
 from nbagent import esm
 from nbagent.core import events as ev
 from nbagent.core.ports import Answered
+from nbagent.core.shown import visible_plain
 from nbagent.view import asking, html
 from nbagent.view.asks import Ask, Card, card_of
 from nbagent.view.cards import ApprovalCard, Wakes, button, close_tree
@@ -125,6 +127,17 @@ class AgentView:
             self.flush()
         elif self._timer is None:
             self._timer = self._loop.call_later(due, self.flush)
+
+    def aside(self, call_id: str, text: str) -> None:
+        """Show, called from any thread, how far a call is whose code holds the loop; the next patch of it takes its place."""
+        running = self.view.running
+        if running is None or running.call_id != call_id or self._closed:
+            return
+        operation = {"op": "set", "key": running.key, "part": "progress", "text": visible_plain(text, spaces=False)}
+        with contextlib.suppress(
+            Exception
+        ):  # the page or its socket may be gone: the code's own thread must not hear it
+            self.timeline.send({"op": "aside", "ops": [operation]})
 
     def flush(self) -> None:
         """Send all that was not sent yet."""

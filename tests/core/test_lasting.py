@@ -18,7 +18,11 @@ class Code:
     """Code under way that ends when it is waited for, or never; what happened to it is kept in `did`."""
 
     def __init__(self, *, ends: bool = True, news: tuple[str, ...] = ()) -> None:
-        self.label, self.did, self._ends, self._news = "The cell `fit()`", list[str](), ends, news
+        self.label, self.did, self._ends, self._news = "the cell `fit()`", list[str](), ends, news
+
+    @property
+    def running(self) -> str:
+        return self.label
 
     def news(self) -> tuple[str, ...]:
         told, self._news = self._news, ()

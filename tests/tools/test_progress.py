@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from nbagent.core.ports import Cell
 from nbagent.tools.cells import overview
-from nbagent.tools.progress import Watch, of_text, of_widget, watched
+from nbagent.tools.progress import Saying, Watch, of_text, of_widget, watched
 from nbagent.tools.times import RunTimes
 
 
@@ -86,7 +86,7 @@ def test_a_watch_hands_on_every_output_and_says_time_and_progress() -> None:
 @pytest.mark.slow
 async def test_what_code_awaits_is_told_each_second_until_it_ends() -> None:
     told: asyncio.Queue[str] = asyncio.Queue()
-    async with watched(lambda _: None, told.put_nowait) as watch:
+    async with watched(lambda _: None, Saying(told.put_nowait)) as watch:
         watch.emit({"output_type": "stream", "name": "stdout", "text": "\r 3/4 |###"})
         said = await asyncio.wait_for(told.get(), 10)
     assert said.endswith("75 %")

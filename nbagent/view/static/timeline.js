@@ -159,6 +159,9 @@ export function stream(model, lines, sync) {
         seq += 1;
         queue.push(...(message.ops ?? []));
         schedule();
+      } else if (message.op === "aside" && seq >= 0) { // not kept, so not counted: lost, it is said again a second later
+        queue.push(...(message.ops ?? []));
+        schedule();
       }
     },
     stop: () => clearTimeout(waiting),
