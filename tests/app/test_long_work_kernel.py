@@ -67,7 +67,7 @@ async def test_a_long_cell_goes_on_while_the_model_looks_and_ends_stopped_interr
             async def cell(*turns: Any) -> tuple[Any, list[str]]:
                 script.turns, known = list(turns), len(room.results() if room.transcripts() else [])
                 shown = await room.cell(AGENT + f"Go on with {turns[0]!s:.20}.")
-                end.unlink(missing_ok=True)
+                await asyncio.to_thread(end.unlink, missing_ok=True)
                 assert not script.turns, shown.seen
                 return shown, room.results()[known:]
 
