@@ -134,9 +134,7 @@ class AgentView:
         if running is None or running.call_id != call_id or self._closed:
             return
         operation = {"op": "set", "key": running.key, "part": "progress", "text": visible_plain(text, spaces=False)}
-        with contextlib.suppress(
-            Exception
-        ):  # the page or its socket may be gone: the code's own thread must not hear it
+        with contextlib.suppress(RuntimeError, ValueError, OSError, AttributeError):  # the page or its socket has gone
             self.timeline.send({"op": "aside", "ops": [operation]})
 
     def flush(self) -> None:
