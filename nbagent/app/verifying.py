@@ -22,10 +22,9 @@ from nbagent.core.ports import Cell, Kernel, Notebook
 from nbagent.core.tools import Tool
 from nbagent.tools.claims import claim_in
 from nbagent.tools.dataflow import dataflow
-from nbagent.tools.ledger import label_of
 from nbagent.tools.sameness import compared
 from nbagent.tools.seen import Seen
-from nbagent.tools.verdict import Came, Evidence, Verdict, hash_of, judge, stopped
+from nbagent.tools.verdict import Came, Evidence, Verdict, hash_of, judge, shown_as, stopped
 from nbagent.tools.verify import NAME, verify_tool
 
 if TYPE_CHECKING:
@@ -170,7 +169,8 @@ def _why_not(verdict: Verdict | None, again: Sequence[str]) -> str:
 def ran_since(verdict: Verdict, cells: Sequence[Cell]) -> list[str]:
     """Return the cells that ran after they were judged, by their numbers: what they show now is not what was compared."""
     judged = {cell.id: cell.label for cell in verdict.cells if cell.state != "skipped"}
-    return [name for cell in cells if cell.id in judged and (name := label_of(cell)) != judged[cell.id]]
+    ran = [cell for cell in cells if cell.id in judged and cell.number is not None]
+    return [name for cell in ran if (name := shown_as(cell)) != judged[cell.id]]
 
 
 def missing_files(extension: Extension, cells: Sequence[Cell]) -> dict[str, tuple[str, ...]]:

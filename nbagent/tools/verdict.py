@@ -17,7 +17,6 @@ from nbagent.core.messages import Json
 from nbagent.core.ports import Cell, Output
 from nbagent.tools.cells import first_line, starts_agent
 from nbagent.tools.dataflow import Dataflow, dataflow
-from nbagent.tools.ledger import label_of
 from nbagent.tools.marks import is_stale
 from nbagent.tools.sameness import compared
 
@@ -208,10 +207,15 @@ def _plain(source: str) -> str:
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
 
+def shown_as(cell: Cell) -> str:
+    """Return how people know a cell on the page: In[n], or its place from the top where it has not run."""
+    return f"In[{cell.number}]" if cell.number is not None else f"cell {cell.index + 1}"
+
+
 def _judged(
     cell: Cell, came: Came | None, second: CleanRun | None, flow: Dataflow, shown: _Shown, evidence: Evidence
 ) -> Judged:
-    made = Judged(cell.id, label_of(cell), first_line(cell.source), "same", seconds=came.seconds if came else 0.0)
+    made = Judged(cell.id, shown_as(cell), first_line(cell.source), "same", seconds=came.seconds if came else 0.0)
     if not is_verifiable(cell):
         return replace(made, state="skipped")
     if came is None or came.outputs is None:
