@@ -82,6 +82,13 @@ def _check(archive: zipfile.ZipFile) -> None:
             begins = member_piece(archive, one, 4096).data.replace(b"\0", b"")
             if b"<!DOCTYPE" in begins or b"<!ENTITY" in begins:
                 raise ToolError(f"{name} in it declares entities, which Excel never does: it was not opened")
+            if (
+                name not in _PARTS and b"<dimension" not in begins and one.file_size > _TEXTS
+            ):  # openpyxl would look for its size to the end
+                raise ToolError(
+                    f"{name} in it does not say how large it is, and claims {size_text(one.file_size)}: too much to be looked into. "
+                    "Load the first rows in a cell (pd.read_excel with nrows) if you trust it"
+                )
 
 
 def _told(book: Any, archive: zipfile.ZipFile, asked: Asked, table: str | None) -> list[str]:

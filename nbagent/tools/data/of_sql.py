@@ -68,7 +68,12 @@ def url_words(url: Any) -> str:
 
 
 def _tells(key: Any) -> bool:
-    return type(key) is not str or secret_name(key) or key.lower() in {"odbc_connect", "user", "pwd"}
+    if type(key) is not str or secret_name(key):
+        return True
+    lower = key.lower()  # drivers write words together: sslpassword, authtoken
+    return lower in {"odbc_connect", "user"} or any(
+        part in lower for part in ("passw", "passphrase", "pwd", "secret", "token", "apikey")
+    )
 
 
 def _pairs(query: Any) -> Iterator[tuple[Any, Any]]:

@@ -173,3 +173,12 @@ def test_to_load_all_describers_imports_no_library_of_data() -> None:
         "'sqlalchemy', 'plotly', 'altair', 'geopandas', 'shapely', 'statsmodels'} & set(sys.modules); assert not bad, bad"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("key", ["sslpassword", "authtoken", "private_key_passphrase", "SecretAccess", "pwd"])
+def test_no_part_of_a_databases_url_tells_a_password(key: str) -> None:
+    import sqlalchemy
+
+    line, text = told(sqlalchemy.engine.make_url(f"postgresql://joe:hunter2@db/x?{key}=hunter2&sslmode=require"))
+    assert "hunter2" not in line + text
+    assert "require" in line

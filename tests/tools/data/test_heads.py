@@ -190,6 +190,15 @@ async def test_xml_with_entities_is_not_opened(call, tmp_path):
         await call.text("read_data_head", path="bomb.xlsx")
 
 
+async def test_a_sheet_that_says_no_size_and_unpacks_to_much_is_not_searched_for_it(call, tmp_path):
+    sheet = b"<worksheet><sheetData><row><c><v>" + b"1" * 65_000_000 + b"</v></c></row></sheetData></worksheet>"
+    with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+        archive.writestr("xl/worksheets/sheet1.xml", sheet)
+    with pytest.raises(ToolError, match="does not say how large it is"):
+        await call.text("read_data_head", path="bomb.xlsx")
+
+
 async def test_parquet_a_folder_of_it_and_feather(call, tmp_path):
     made = pd.DataFrame({"k": ["a", "b", "c"], "v": [1, 2, None], "d": pd.date_range("2024", periods=3)})
     made.to_parquet(tmp_path / "p.parquet")
