@@ -27,6 +27,18 @@ from nbagent.tools.claims import claim_in
         "Verified from a clean kernel; if you change a cell, verify again.",
         "I ran it in a clean kernel, so you can rely on these numbers.",
         "Die Analyse läuft in einem frischen Kernel ohne Fehler.",
+        "I restarted the kernel and ran all cells: everything reproduces.",
+        "It executes end-to-end after a restart.",
+        "Clean-kernel verification: ✅",
+        "I re-ran the whole notebook from scratch.",
+        "verified from a cle\u200ban kernel",
+        "Vérifié dans un noyau propre.",
+        "Verificado en un kernel limpio.",
+        "Verificato in un kernel pulito.",
+        "Проверено в чистом ядре.",
+        "已在干净的内核中验证。",
+        "クリーンなカーネルで検証済み。",
+        "클린 커널에서 검증됨.",
     ],
 )
 def test_a_claim_is_found(text: str) -> None:
@@ -52,3 +64,20 @@ def test_a_claim_is_found(text: str) -> None:
 )
 def test_what_claims_nothing_is_left_alone(text: str) -> None:
     assert not claim_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Je ne l'ai pas vérifié dans un noyau propre.",
+        "No lo he verificado en un kernel limpio.",
+        "Non l'ho verificato in un kernel pulito.",
+        "Не проверено в чистом ядре.",
+        "尚未在干净的内核中验证。",
+        "クリーンなカーネルで検証していません。",
+        "Restart the kernel and run all cells to see it.",
+        "A clean run would tell.",
+    ],
+)
+def test_what_says_no_or_asks_for_it_in_other_languages_claims_nothing(text):
+    assert claim_in(text) == ""
