@@ -64,7 +64,7 @@ class Shown:
         figure = matplotlib_figure(value)
         if figure is None and not _of_library(value):
             return
-        if figure is not None and (key := _key(data.get("image/png"))):
+        if figure is not None and (key := _key(data.get("image/png")) or _svg_key(data.get("image/svg+xml"))):
             self._facts[key] = safely(lambda: of_matplotlib(figure).text())
             while len(self._facts) > _FACTS:
                 self._facts.popitem(last=False)
@@ -79,6 +79,10 @@ class Shown:
     def facts(self, png: Any) -> str:
         """Return what was told of the matplotlib figure that this PNG (bytes or base64) is of, "" where that is not known."""
         return self._facts.get(_key(png), "") if self._facts else ""
+
+    def facts_of_svg(self, svg: Any) -> str:
+        """Return the same of a figure that was shown as SVG (its text, or the lines of it)."""
+        return self._facts.get(_svg_key(svg), "") if self._facts else ""
 
     def last(self, value: Any) -> dict[str, Any] | None:
         """Return the bundle as which `value` was last shown, None where it was not."""
@@ -107,6 +111,11 @@ _HOLDERS = {"matplotlib.axes._base._AxesBase", "seaborn.axisgrid._BaseGrid", "ip
 def _of_library(value: Any) -> bool:
     names = list(names_of(type(value)))
     return any(name.startswith(("plotly.", "altair.vegalite.", "seaborn._core.plot.")) for name in names)
+
+
+def _svg_key(svg: Any) -> str:
+    text = "".join(map(str, svg)) if type(svg) is list else svg if type(svg) is str else ""
+    return f"svg {hashlib.sha256(text.strip().encode('utf-8', 'replace')).hexdigest()}" if text else ""
 
 
 def _key(png: Any) -> str:
@@ -180,7 +189,8 @@ class Pictures:
             return data
         png, why = await self._draw(figure) if draw else ("", f"only the last {_DRAWN} figures of a result are drawn")
         note = "" if not why else f"(its picture here is {why})" if png else f"(no picture of it: {why})"
-        facts = "\n".join(filter(None, (figure.text(), note)))
+        text = figure.text() or self.shown.facts_of_svg(data.get("image/svg+xml"))
+        facts = "\n".join(filter(None, (text, note)))
         return {**data, **({"image/png": png} if png else {}), **({FACTS: facts} if facts else {})}
 
     async def _draw(self, figure: Figure) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 from typing import Any
 
@@ -40,6 +41,15 @@ async def test_interactive_figures_are_drawn_once_and_what_the_person_sees_is_no
     assert blocks[2]["text"].startswith("altair chart")
     assert json.dumps([plotly, vega, svg]) == before
     assert output_blocks(await pictures.seen([plotly])) == blocks[:2]
+
+
+async def test_a_figure_shown_as_svg_is_told_in_words_too() -> None:
+    pictures, figure, file = Pictures(engines=FAST), Figure(figsize=(2, 1)), io.StringIO()
+    figure.subplots().set_title("Growth")
+    figure.savefig(file, format="svg")
+    pictures.shown.took(figure, {"image/svg+xml": file.getvalue()})
+    words, image = output_blocks(await pictures.seen([_output({"image/svg+xml": file.getvalue().splitlines(True)})]))
+    assert 'title "Growth"' in words["text"] and image["type"] == "image"
 
 
 async def test_without_what_draws_it_the_words_say_that_there_is_no_picture() -> None:
