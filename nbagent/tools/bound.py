@@ -241,7 +241,7 @@ class Bound:
         """
         if starts_agent(source):
             raise ToolError(f"{did}, but it was not run: {AGENT_CELL}")
-        piece = Piece(f"cell {cell.id}", f"the cell `{first_line(source, 40)}`", lambda: self.partial(cell.id), cell.id)
+        piece = Piece(f"cell {cell.id}", f"the cell “{first_line(source, 40)}”", lambda: self.partial(cell.id), cell.id)
         return await self.lasting.run(call, piece, lambda saying: self._execute(saying, cell, source, did, verb, limit))
 
     async def partial(self, cell_id: str) -> Sequence[Output]:

@@ -24,7 +24,7 @@ from nbagent.tools.times import duration
 _TAIL = 4_000  # characters of output that are looked at
 _LINE = 120
 _PERCENT = re.compile(r"(?<![\d.])(\d{1,3})(?:\.\d+)?\s?%")
-_PAIR = re.compile(r"(?<![\d./-])(\d[\d,.]{0,14})\s?[kMG]?B?\s?(?:/|of)\s?(\d[\d,.]{0,14})(?![\d./-])")
+_PAIR = re.compile(r"(?<![\d./-])(\d[\d,.]{0,14})\s?[kMG]?B?\s?(?:/|(?:out\s)?of)\s?(\d[\d,.]{0,14})(?![\d./-])")
 _LEFT = re.compile(
     r"<\s*(?:(\d+):)?(\d{1,2}):(\d{2})|(?:ETA|eta|remaining)[: ]+(?:(\d+):)?(\d{1,2}):(\d{2})|\s(\d+):(\d{2}):(\d{2})\s*\Z"
 )

@@ -73,7 +73,7 @@ def tools(
         async def look() -> Sequence[Output]:
             return tuple(taken)
 
-        piece = Piece("the code of run_python", f"`{first_line(code, 40)}`", look)
+        piece = Piece("the code of run_python", f"“{first_line(code, 40)}”", look)
         return await under_way.run(call, piece, lambda saying: run(code, limit, taken, saying))
 
     return [run_python]

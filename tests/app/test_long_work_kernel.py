@@ -79,7 +79,7 @@ async def test_a_long_cell_goes_on_while_the_model_looks_and_ends_stopped_interr
                 after(end.touch, wait),
                 "All of it is loaded.",
             )
-            shown.says("All of it is loaded.", "wait for the cell `import asyncio, pathlib`")
+            shown.says("All of it is loaded.", "wait for the cell “import asyncio, pathlib”")
             assert re.search(r"cell \S+ still runs: .* so far, Load \d+ % \(look 1\)", began), began
             assert re.match(r"list of \d+; types", looked), looked
             assert "still runs" in refused and "one piece of code runs at a time" in refused

@@ -83,7 +83,7 @@ async def test_a_cell_that_takes_longer_goes_on_and_what_is_new_of_it_is_told_un
         said = await desk.begun()
         assert "cell fit still runs: 0.0 s so far (look 1)." in said
         assert "No new text." in said
-        assert desk.lasting.label == "the cell `await fit()`"
+        assert desk.lasting.label == "the cell “await fit()”"
         desk.kernel.emit(stream("reading\n" + BAR))
         desk.now = 65.0
         said = await desk.call.text("wait_for_cell", seconds=0)

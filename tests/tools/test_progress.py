@@ -47,6 +47,8 @@ def test_a_bar_of_rich_is_read() -> None:
         (" 42%|████▏     | 42/100 [00:09<00:12,  4.6it/s]", "42 %, 12 s left"),
         ("Download: 10%|█ | 1/10 [01:00<1:02:03, 2s/it]\nother line\n", "Download 10 %, 1 h 2 min left"),
         ("done 100%\n", "done 100 %"),
+        ("[Parallel(n_jobs=1)]: Done  42 out of 100 | elapsed:    1.2s\n", "42 %"),
+        ("\r 3/10 ━━━━━━━━━━━━━━━━━━━━ 0s 4ms/step - loss: 0.3", "30 %"),
     ],
 )
 def test_lines_that_tell_how_far_it_is_are_read(printed: str, said: str) -> None:
