@@ -118,7 +118,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "pyarrow": {"tools/data/heads_arrow.py": LAZY, "tools/data/opening.py": LAZY},
     "pathspec": {"tools/pathrules.py": LAZY},
     "platformdirs": {"extend/": EAGER, "outside": EAGER},
-    "psutil": {"jupyter/commands.py": LAZY, "tools/server_kernels.py": LAZY},
+    "psutil": {"headless/offspring.py": LAZY, "jupyter/commands.py": LAZY, "tools/server_kernels.py": LAZY},
     "pydantic": {"core/tools.py": LAZY, "app/mapfields.py": LAZY, "extend/mcp_client.py": LAZY, "extend/mcp_offers.py": LAZY},
     "pygments": {"view/": EAGER},
     "referencing": {"extend/mcp_schema.py": LAZY},
