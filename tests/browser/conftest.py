@@ -1,12 +1,13 @@
-"""Fixtures of the browser tests: one browser and one JupyterLab a session, one notebook and kernel a test.
+"""Fixtures of the browser tests: one browser and one JupyterLab a worker, one notebook and kernel a test.
 
-All browser tests share the session's event loop (the browser lives on it) and one xdist worker.
+All browser tests of a worker share its session's event loop (the browser lives on it) and its home; workers share nothing.
 """
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
@@ -14,11 +15,11 @@ from playwright.async_api import async_playwright, expect
 
 from tests.browser.desk import Desk, Desks
 from tests.browser.lab import Lab, start_browser
-from tests.browser.page import PATIENCE
+from tests.browser.page import PATIENCE, SLOWER
 from tests.support.messages_server import MessagesServer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Generator, Iterator
 
     from playwright.async_api import Browser
 
@@ -30,7 +31,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))
+            if SLOWER > 1 and (limit := item.get_closest_marker("timeout")):
+                item.add_marker(pytest.mark.timeout(limit.args[0] * SLOWER), append=False)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    """Let nothing be finalized while pytest words a failure.
+
+    It parses source for that, and so does the word of a browser's future that nobody awaited; Python up to 3.11.7 can't do
+    the one in the other ("AST constructor recursion depth mismatch"), which took the whole worker down.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -123,10 +124,9 @@ class Lab:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
         options = {
             "ServerApp.port": port,
-            "ServerApp.port_retries": 0,
+            "ServerApp.port_retries": 50,  # somebody else may have it by then: the server says which one it got
             "ServerApp.ip": "127.0.0.1",
             "ServerApp.root_dir": self.root,
             "ServerApp.disable_check_xsrf": True,
@@ -156,7 +156,8 @@ class Lab:
         with process.stderr as lines:
             for line in lines:
                 self.log.append(line)
-                if " is running at" in line:
+                if not self.url and (said := re.search(r"http://127\.0\.0\.1:\d+", line)):
+                    self.url = said.group()
                     self._ready.set()
         self._ready.set()  # it ended: `start` looks
 
@@ -218,7 +219,7 @@ class Lab:
             await notebook.keep_failure()
             raise
         finally:
-            await self._end_kernels(self._context, name)
+            await self._end_kernels(self._context, notebook.name)  # it may have been renamed
             for tab in tabs:
                 await tab.page.close()
 
