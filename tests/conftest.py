@@ -130,6 +130,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.places)
         if item.nodeid.removeprefix("tests/").startswith(SECOND_LINE):
             item.add_marker(pytest.mark.long)
+    _found_by_make(items)
+
+
+def _found_by_make(items: list[pytest.Item]) -> None:
+    """Refuse a test that no target would run: `make test-kernel` finds the files of such tests by this word in them."""
+    kernels = {item.path for item in items if item.get_closest_marker("kernel") and "browser" not in item.path.parts}
+    missed = [path for path in kernels if "mark.kernel" not in path.read_text(encoding="utf-8")]
+    if missed:
+        raise pytest.UsageError(f"make test-kernel would not find {missed}: they need pytest.mark.kernel in their text")
 
 
 collect_ignore = [] if sys.platform == "linux" else ["meta/test_warm.py"]  # kernels are forked there only

@@ -20,7 +20,7 @@ class Replies:
 
     def install(self) -> None:
         """Send through the stream from now on; a kernel that has no thread for requests, or does so, is left as it is."""
-        manager = getattr(self._thread, "manager", None)
+        manager: Any = getattr(self._thread, "manager", None)
         if self._sends is not None or not hasattr(manager, "_shell_socket"):
             return
         self._sends = self._stream.send_multipart
@@ -29,7 +29,7 @@ class Replies:
 
     def remove(self) -> None:
         """Leave the kernel as it was; where somebody else has changed it since, as it is."""
-        manager = getattr(self._thread, "manager", None)
+        manager: Any = getattr(self._thread, "manager", None)
         if self._sends is not None and vars(manager).get("_send_on_shell_channel") is self._sends:
             del manager._send_on_shell_channel  # noqa: SLF001
             self._thread.io_loop.add_callback(_hand_over, manager, manager._send_on_shell_channel)  # noqa: SLF001

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.kernel.conftest import RealKernel
@@ -24,7 +26,7 @@ socket.send_multipart = send_when_the_next_request_is_there
 """
 
 
-def test_a_request_that_comes_when_a_reply_leaves_is_answered_and_unloading_leaves_the_kernel_as_it_was(tmp_path):
+def test_a_request_that_comes_when_a_reply_leaves_is_answered_and_unloading_leaves_the_kernel_as_it_was(tmp_path: Path):
     kernel, leaves = RealKernel(), tmp_path / "leaves"
     try:
         kernel.run("thread = getattr(get_ipython().kernel, 'shell_channel_thread', None)")
