@@ -46,6 +46,11 @@ _DENIES_ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_WRAPPED = re.compile(
+    r"(?<![.!?:;|\s])[ \t]*\n[ \t]*(?=[^\W\d_A-ZÀ-ÖØ-ÞА-Я]|[*_]{1,2}[a-zß-öø-ÿ])"
+    r"|(?<=[ \t](?:clean|fresh))[ \t]*\n[ \t]*(?=[A-Z])|(?<=[ \t](?:sauberen|frischen))[ \t]*\n[ \t]*(?=K)"
+)
+"""A line break inside of a sentence: the next line goes on in small letters, or must, after such a word."""
 LONGEST = 60_000
 """Characters of an answer that are looked at."""
 _DENIES = re.compile(
@@ -65,7 +70,7 @@ _ONLY_IF = re.compile(r"\b(?:if|unless|wenn|falls)\b", re.IGNORECASE)
 
 def claim_in(text: str) -> str:
     """Return the first sentence that claims that the notebook was verified from a clean kernel, "" where none does."""
-    for sentence in _SENTENCE.split(_CODE.sub(" ", _UNSEEN.sub("", text[:LONGEST]))):
+    for sentence in _SENTENCE.split(_WRAPPED.sub(" ", _CODE.sub(" ", _UNSEEN.sub("", text[:LONGEST])))):
         plain = _FLAWLESS.sub(" ", sentence)
         found = _CLAIMS.search(plain) or _RESTARTED.search(plain)
         if found is None:

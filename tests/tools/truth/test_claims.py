@@ -81,3 +81,12 @@ def test_what_claims_nothing_is_left_alone(text: str) -> None:
 )
 def test_what_says_no_or_asks_for_it_in_other_languages_claims_nothing(text):
     assert claim_in(text) == ""
+
+
+def test_a_line_break_inside_of_a_sentence_hides_neither_a_claim_nor_a_denial():
+    assert claim_in("verified from a\nclean kernel") == "verified from a clean kernel"
+    assert claim_in("Geprüft in einem sauberen\nKernel.")
+    assert claim_in("I ran it in a fresh  \n  kernel: all the same")
+    assert not claim_in("It was not\nverified from a clean kernel.")
+    assert not claim_in("Checked: the join\n- clean kernel: not tried")
+    assert claim_in("Not looked at:\n\nverified from a clean kernel")
