@@ -15,11 +15,11 @@ from tests.source import ROOT
 README = (ROOT / "README.md").read_text("utf-8")
 
 ROWS = {
-    "look at variables, cells, files": Kind.READ,
+    "look at variables, cells, files, also by SQL that only reads": Kind.READ,
     "run scratch code that leaves nothing behind": Kind.SCRATCH,
     "add, edit, move a cell without running it": Kind.EDIT_CELL,
     "run or delete a cell": Kind.RUN_CELL,
-    "run all cells, after a look at the list": Kind.RUN_ALL,
+    "run all cells, after a look at the list, or a copy of them in a clean kernel": Kind.RUN_ALL,
     "run a cell that took 30 s or more the last time": Kind.LONG_RUN,
     "run a cell that you marked with `%agent keep`": Kind.KEPT,
     "put a secret that the model does not see into a cell or file where it was not before": Kind.PUTS_BACK,
