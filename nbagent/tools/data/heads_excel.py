@@ -11,7 +11,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 from nbagent.core.errors import ToolError
 from nbagent.tools.data.delimited import Asked
@@ -23,6 +23,7 @@ _READ = 2_000  # rows that are looked at
 _WIDEST = 200  # columns
 _TEXTS = 64_000_000  # bytes of the texts that all sheets share, which are read as a whole
 _MERGED = 16_000_000  # bytes of a sheet in which merged cells are looked for
+_UNPACKED = 16_000_000  # bytes of a sheet that are unpacked for its rows
 _TITLES = 30  # rows above a header
 _HEADERS = 3
 _NAMED = 40  # sheets
@@ -143,10 +144,10 @@ class _Sheet:
         known = sheet.max_row if type(sheet.max_row) is int and sheet.max_row > 1 else None
         if known is None:
             sheet.reset_dimensions()
-        rows = [list(row) for row in sheet.iter_rows(max_row=_READ, max_col=_WIDEST, values_only=True)]
+        rows, ended = _rows(sheet)
         while rows and not any(_filled(value) for value in rows[-1]):
             rows.pop()
-        self.whole = len(rows) < _READ
+        self.whole = ended and len(rows) < _READ
         used = [place for row in rows for place, value in enumerate(row) if _filled(value)]
         self.left, self.right = (min(used), max(used) + 1) if used else (0, 0)
         self.rows = [[*row, *[None] * (self.right - len(row))][self.left : self.right] for row in rows]
@@ -208,6 +209,53 @@ class _Sheet:
             if self.headers == 1 and _codes([row[place] for row in data])
         ]
         return [*options, ("dtype", dict.fromkeys(codes, str))] if codes else options
+
+
+class _Enough(Exception):
+    """So much of a sheet was unpacked as may be."""
+
+
+class _Counted:
+    """A sheet's stream that ends after so many bytes: one cell may hold hundreds of millions."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._left = stream, _UNPACKED
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; raises `_Enough`."""
+        if self._left <= 0:
+            raise _Enough
+        data: bytes = self._stream.read(min(size, self._left) if size >= 0 else self._left)
+        self._left -= len(data)
+        return data
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
+
+
+def _rows(sheet: Any) -> tuple[list[list[Any]], bool]:
+    """Return the first rows of a sheet, and whether nothing kept from reading on. Raises `ToolError` where not even one could be."""
+    source, rows = sheet._get_source, list[list[Any]]()  # noqa: SLF001  (openpyxl has no other way in)
+    sheet._get_source = lambda: _Counted(source())  # noqa: SLF001
+    try:
+        for row in sheet.iter_rows(max_row=_READ, max_col=_WIDEST, values_only=True):
+            rows.append(list(row))
+    except _Enough:
+        if not rows:
+            raise ToolError(
+                f"the first row of sheet {sheet.title!r} is larger than {size_text(_UNPACKED)}: it was not looked into"
+            ) from None
+        return rows, False
+    finally:
+        sheet._get_source = source  # noqa: SLF001
+    return rows, True
 
 
 def _filled(value: Any) -> bool:

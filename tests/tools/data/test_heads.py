@@ -334,3 +334,20 @@ async def test_a_bomb_is_not_unpacked(call, tmp_path):
             file.write(b"0,1\n" * 262_144)  # 200 MB of it
     said = await call.text("read_data_head", path="bomb.gz")
     assert "an estimate from the first 524.3 KB" in said
+
+
+async def test_a_sheet_is_unpacked_no_further_than_its_first_megabytes(call, tmp_path):
+    pd.DataFrame({"a": [1]}).to_excel(tmp_path / "small.xlsx", index=False)
+    with (
+        zipfile.ZipFile(tmp_path / "small.xlsx") as small,
+        zipfile.ZipFile(tmp_path / "cell.xlsx", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as large,
+    ):
+        for name in small.namelist():
+            data = small.read(name)
+            if name.startswith("xl/worksheets/sheet"):
+                assert b"<dimension" in data
+                cell = b'<row r="1"><c r="A1" t="inlineStr"><is><t>' + b"x" * 30_000_000 + b"</t></is></c></row>"
+                data = data[: data.index(b"<sheetData>") + 11] + cell + b"</sheetData></worksheet>"
+            large.writestr(name, data)
+    with pytest.raises(ToolError, match="the first row of sheet 'Sheet1' is larger than"):
+        await call.text("read_data_head", path="cell.xlsx")
