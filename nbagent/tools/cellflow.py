@@ -29,6 +29,8 @@ _CHANGING = frozenset({
 _PREFIXES = ("set_", "add_")
 _CHANGES_ARGUMENT = frozenset({"shuffle", "heappush", "heappop", "heapify", "insort", "setattr", "delattr"})
 _OPENING = frozenset({"exec", "execfile", "run_cell", "run_code", "push", "ex", "safe_execfile", "run_line_magic"})
+LONGEST = 100_000
+"""Characters of a cell up to which its code is read: the time grows with it, and other cells' work waits."""
 _WORD = re.compile(r"[^\W\d]\w*")
 _NAMESPACES = frozenset({"globals", "locals", "vars"})
 
@@ -81,6 +83,9 @@ def flow_of(cell_id: str, index: int, source: str, type_: str = "code", known: M
         return Flow(cell_id, index, type_)
     if starts_agent(source):
         return Flow(cell_id, index, agent=True)
+    if len(source) > LONGEST:
+        long = f"it is longer than {LONGEST:,} characters, and was not read"
+        return Flow(cell_id, index, opens=long, problem=long, shows=True)
     texts = known or {}
     named = sorted(texts.keys() & set(_WORD.findall(source))) if texts else ()  # of the others it can't say anything
     return replace(_flow_of(source, tuple((name, texts[name]) for name in named)), id=cell_id, index=index)

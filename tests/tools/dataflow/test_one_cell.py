@@ -150,3 +150,8 @@ def test_agent_cells_text_cells_and_broken_code_do_nothing() -> None:
 )  # fmt: skip
 def test_whether_a_cell_shows_something_is_told(source: str, shows: bool) -> None:
     assert flow(source).shows is shows
+
+
+def test_a_cell_of_a_hundred_thousand_characters_is_not_read_and_says_so():
+    flow = flow_of("a", 0, "x = 1\n" * 20_000)
+    assert "longer than 100,000 characters" in flow.problem and flow.opens == flow.problem and not flow.defines
