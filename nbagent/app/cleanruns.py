@@ -108,7 +108,7 @@ class CleanRuns:
 def _problem(kind: str, timeout: float) -> str:
     said = {
         "timeout": f"it was stopped after {timeout:.0f} s (%agent verify --timeout S allows more)",
-        "died": "the kernel died (out of memory?)",
+        "died": "the kernel died (a crash, an exit, or out of memory)",
     }
     return said.get(kind, "")
 

@@ -203,6 +203,10 @@ class _Shown:
         }
 
 
+def _only_comments(source: str) -> bool:
+    return all(not line.strip() or line.lstrip().startswith("#") for line in source.splitlines())
+
+
 def _plain(source: str) -> str:
     return "\n".join(line.rstrip() for line in source.strip().splitlines())
 
@@ -231,7 +235,7 @@ def _judged(
         if files
     ]
     said += _suspicious(cell, flow)
-    never = cell.number is None and not cell.outputs
+    never = cell.number is None and not cell.outputs and not _only_comments(cell.source)
     found = compared(cell.outputs, came.outputs)
     if found.sameness == "same":
         edited = ("It was edited after it ran, and shows the same.",) if cell.id in shown.edited else ()

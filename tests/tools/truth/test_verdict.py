@@ -145,3 +145,10 @@ def test_the_text_for_the_model_has_the_hash_and_stays_short() -> None:
     cells = [cell(n, f"{n}", f"{n}0") for n in range(300)]
     text = judge(cells, came(*(str(n) for n in range(300)))).text()
     assert "Hash of the code: " in text and len(text) < 12_000
+
+
+def test_a_cell_of_comments_only_is_not_told_to_have_never_run() -> None:
+    verdict = judge(
+        [cell(0, "# left out\n# for now", number=None), cell(1, "x = 1", number=None)], {"c0": Came(()), "c1": Came(())}
+    )
+    assert said(verdict, 0) == "" and "never run" in said(verdict, 1)
