@@ -172,7 +172,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()  # half a million objects of imports and tests: each later collection looked through them, for half a second
-    starts = any(item.get_closest_marker(name) for item in session.items for name in ("kernel", "browser"))
+    # not for JupyterLab: a page that is loaded again in the middle of a cell never heard of a forked kernel's state
+    pages = any(item.get_closest_marker("browser") for item in session.items)
+    starts = not pages and any(item.get_closest_marker("kernel") for item in session.items)
     if starts and not session.config.option.collectonly and (warm := session.config.stash.get(WARM_KEY, None)):
         warm.start()
 
