@@ -71,8 +71,8 @@ test-fast: $(VENV)/.dev $(BUILD)/mcp/.installed
 test-kernel: $(VENV)/.dev $(BUILD)/mcp/.installed  # to import all the others' files would take ten seconds in each process
 	@$(PYTEST) -q -n 2 --dist loadgroup $$(grep -rl --include='test_*.py' 'mark\.kernel' tests | sort) -m "kernel and not browser and not long"
 
-test-browser: $(VENV)/.dev browser  # two workers, each with a JupyterLab, a Chromium and kernels of its own
-	@$(PYTEST) -q -n 2 --dist worksteal -m "browser and not long" tests/browser
+test-browser: $(VENV)/.dev browser  # by itself: a browser and a kernel fill two cores
+	@$(PYTEST) -q -m browser tests/browser
 
 test-long: $(VENV)/.dev $(BUILD)/mcp/.installed
 	@$(PYTEST) -q -n 2 --dist loadgroup -m "long and not browser"
@@ -86,7 +86,7 @@ test-ipykernel-%: $(VENV)/.dev $(BUILD)/ipykernel/%/.installed
 
 test-notebook: $(VENV)/.dev browser
 	@echo "In Notebook 7"
-	@$(PYTEST) -q -n 2 --dist worksteal -m "places and browser" --front-end notebook tests/browser
+	@$(PYTEST) -q -m "places and browser" --front-end notebook tests/browser
 
 browser:
 	@.ci/browser
