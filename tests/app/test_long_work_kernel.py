@@ -17,21 +17,22 @@ pytestmark = [pytest.mark.kernel, pytest.mark.timeout(180)]
 
 LOADS = """
 import asyncio, pathlib
-partial, left = [], []
+partial, left, never = [], [], asyncio.get_running_loop().create_future()
 try:
     while not pathlib.Path("end").exists():
         partial.append(len(partial))
         print(f"\\rLoad: {min(len(partial), 99)}%|##", end="")
-        await asyncio.sleep(0.02)
+        await asyncio.wait([never], timeout=0.02)
     print("\\nloaded")
 finally:
     left.append("left")
 """
 HOLDS = """
-import time
+import threading
+never = threading.Event()
 for step in range(1_000):
     print(f"\\rFit: {step}/1000 |##", end="")
-    time.sleep(0.02)
+    never.wait(0.02)
 """
 AGENT = "%%agent --cell-patience 0.5 --again\n"
 

@@ -59,7 +59,7 @@ def test_forked_kernels_share_nothing_take_signals_and_end_with_who_started_them
         assert first["parent"] == second["parent"]
         assert "warm.py" in first["parent"]
 
-        message = client.execute("import os, signal, time\nprint('waits', flush=True)\ntime.sleep(60)")
+        message = client.execute("import os, signal, threading\nprint('waits', flush=True)\nthreading.Event().wait(60)")
         while client.get_iopub_msg(timeout=30)["msg_type"] != "stream":
             pass
         manager.interrupt_kernel()
