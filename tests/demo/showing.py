@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
@@ -72,3 +73,11 @@ def shown(cell: nbformat.NotebookNode) -> str:
         data = output.get("data", {})
         texts += [output.get("text", ""), data.get("text/markdown", ""), data.get("text/plain", "")]
     return "\n".join(texts)
+
+
+def unsaid(notebook: nbformat.NotebookNode, cell_id: str, words: Sequence[str]) -> str:
+    """Which of these words a cell does not show, with what it shows; "" where it shows all of them."""
+    (cell,) = [cell for cell in notebook.cells if cell.id == cell_id]
+    text = shown(cell)
+    missing = [word for word in words if word not in text]
+    return f"{missing} not in:\n{text}" if missing else ""
