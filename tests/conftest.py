@@ -19,6 +19,7 @@ import hypothesis
 import pytest
 from hypothesis.configuration import set_hypothesis_home_dir
 
+from tests.support.ports import OwnPorts
 from tests.support.warm import Warm
 
 if TYPE_CHECKING:
@@ -158,6 +159,7 @@ def pytest_configure(config: pytest.Config) -> None:
     home = Path(tempfile.mkdtemp(prefix="nbagent-home-"))
     config.stash[HOME_KEY] = home
     isolate(home)
+    OwnPorts.instance()
     if version := config.getoption("--ipykernel"):
         use_ipykernel(version)
     elif sys.platform == "linux":

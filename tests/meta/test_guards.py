@@ -9,8 +9,10 @@ from pathlib import Path
 
 import platformdirs
 import pytest
+from jupyter_client.connect import LocalPortCache
 
 from tests import conftest
+from tests.support.ports import OwnPorts
 
 
 def test_a_connection_off_this_machine_is_refused_and_noted() -> None:
@@ -37,3 +39,15 @@ def test_home_settings_and_keys_are_not_the_developers() -> None:
 def test_a_test_starts_in_an_empty_folder_of_its_own(tmp_path: Path) -> None:
     assert Path.cwd() == tmp_path
     assert list(tmp_path.iterdir()) == []
+
+
+def test_kernels_of_two_test_processes_get_no_port_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert type(LocalPortCache.instance()) is OwnPorts
+    found: list[set[int]] = []
+    for worker in ("gw0", "gw1", "gw3"):
+        monkeypatch.setenv("PYTEST_XDIST_WORKER", worker)
+        ports = OwnPorts()
+        found.append({ports.find_available_port("127.0.0.1") for _ in range(50)})
+    assert [len(ports) for ports in found] == [50, 50, 50]
+    assert not found[0] & found[1] | found[1] & found[2] | found[0] & found[2]
+    assert all(10_000 <= port < 32_000 for ports in found for port in ports)
