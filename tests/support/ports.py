@@ -30,9 +30,7 @@ class OwnPorts(LocalPortCache):
 
     def find_available_port(self, ip: str) -> int:
         """Return a port of `ip` that nobody has."""
-        for port in self._next:
-            if port not in self.currently_used_ports and _is_free(ip, port):
-                break
+        port = next(port for port in self._next if port not in self.currently_used_ports and _is_free(ip, port))
         self.currently_used_ports.add(port)
         return port
 
