@@ -1,4 +1,4 @@
-"""The scripts behind notebooks/02_data_analysis.ipynb: an analyst's helper, from a raw file to what is sound in it.
+"""The scripts behind notebooks/12_data_analysis.ipynb: an analyst's helper, from a raw file to what is sound in it.
 
 The model's replies, written down; what they say, and the code that they add, is computed from what the tools returned, so
 another file gives other words. Must not know of the screen. Read `repair`.

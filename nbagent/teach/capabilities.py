@@ -1,4 +1,4 @@
-"""The scripts behind notebooks/01_capabilities.ipynb: the model's replies, written down; all that answers them is real.
+"""The scripts behind notebooks/capabilities.ipynb: the model's replies, written down; all that answers them is real.
 
 One function a section, named `scripted:nbagent.teach.capabilities:NAME` in its cell. A script goes by what the tools
 returned, so a call that is refused or fails is told as it was. Must not know of the screen. Read any of them.

@@ -1,4 +1,4 @@
-"""The scripts behind the last sections of notebooks/01_capabilities.ipynb: agents in the background, many inputs, a team.
+"""The scripts behind the last sections of notebooks/capabilities.ipynb: agents in the background, many inputs, a team.
 
 The models' replies, written down; all that answers them is real, and what they say is computed from that. Must not know of
 the screen. Read any of them.

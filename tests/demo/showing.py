@@ -14,8 +14,8 @@ import nbformat
 
 from tests.source import ROOT
 
-CAPABILITIES = ROOT / "notebooks" / "01_capabilities.ipynb"
-ANALYSIS = ROOT / "notebooks" / "02_data_analysis.ipynb"
+CAPABILITIES = ROOT / "notebooks" / "capabilities.ipynb"
+ANALYSIS = ROOT / "notebooks" / "12_data_analysis.ipynb"
 NOTEBOOKS = (CAPABILITIES, ANALYSIS)
 README = (ROOT / "README.md").read_text("utf-8")
 
