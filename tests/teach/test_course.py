@@ -20,7 +20,7 @@ from tests.demo.showing import run, shown
 from tests.source import ROOT
 
 NOTEBOOKS = ROOT / "notebooks"
-THERE = [number for number, name in LESSONS.items() if (NOTEBOOKS / f"{number}_{name}.ipynb").exists()]
+THERE = [number for number, name in LESSONS.items() if (ROOT / "nbagent" / "teach" / "lessons" / f"{name}.py").exists()]
 
 
 def _notebook(number: str) -> nbformat.NotebookNode:

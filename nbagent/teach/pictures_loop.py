@@ -1,0 +1,62 @@
+"""The pictures of the first lessons: the loop as one question, and what ends it."""
+
+from __future__ import annotations
+
+from nbagent.teach.pictures import Picture
+
+_INK, _GROUND, _LIT, _EDGE = "#263238", "#fbfbf8", "#cfe3f5", "#607d8b"
+_STYLE = f'font-family="sans-serif" font-size="14" fill="{_INK}" text-anchor="middle"'
+_ARROW = (
+    '<defs><marker id="a" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
+    f'<path d="M0 0L10 5L0 10z" fill="{_EDGE}"/></marker></defs>'
+)
+
+
+def _box(x: int, y: int, title: str, below: str = "", *, width: int = 150, fill: str = "#ffffff") -> str:
+    words = f'<text x="{x}" y="{y + (0 if below else 5)}" font-weight="bold">{title}</text>'
+    words += f'<text x="{x}" y="{y + 18}" font-size="12">{below}</text>' if below else ""
+    return f'<rect x="{x - width // 2}" y="{y - 26}" width="{width}" height="52" rx="8" fill="{fill}" stroke="{_EDGE}"/>{words}'
+
+
+def _line(path: str, words: str = "", x: int = 0, y: int = 0) -> str:
+    said = f'<text x="{x}" y="{y}" font-size="12">{words}</text>' if words else ""
+    return f'<path d="{path}" fill="none" stroke="{_EDGE}" stroke-width="1.6" marker-end="url(#a)"/>{said}'
+
+
+def _drawing(width: int, height: int, *parts: str) -> str:
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="max-width:100%;height:auto">'
+    return f'{head}{_ARROW}<rect width="{width}" height="{height}" rx="10" fill="{_GROUND}"/><g {_STYLE}>{"".join(parts)}</g></svg>'
+
+
+def the_loop() -> Picture:
+    """Return the loop of lesson 01: the model is asked, its calls are run, their results go back; no calls: done."""
+    svg = _drawing(
+        640, 210,
+        _box(90, 60, "Prompt", "what the person asks"),
+        _box(300, 60, "Ask the model", "all messages so far", fill=_LIT),
+        _box(540, 60, "Done", "the answer", width=130),
+        _box(300, 165, "Run the calls", "one result for each"),
+        _line("M165 60H222"), _line("M375 60H472", "no calls", 424, 52),
+        _line("M330 86V137", "calls", 352, 117), _line("M270 139V88", "results", 240, 117),
+    )  # fmt: skip
+    return Picture(
+        svg, "Prompt → ask the model → (calls: run them, hand the results back, ask again | no calls: done)."
+    )
+
+
+def the_checks() -> Picture:
+    """Return the three places of lesson 03 at which a loop asks whether it may go on."""
+    svg = _drawing(
+        700, 190,
+        _box(95, 60, "1. Before a turn", "turns, tokens, time left?", width=170, fill=_LIT),
+        _box(330, 60, "2. After the reply", "any calls? cut? refused?", width=180, fill=_LIT),
+        _box(580, 60, "3. After the results", "the same again and again?", width=190, fill=_LIT),
+        _line("M180 60H237"), _line("M420 60H482"),
+        _line("M580 86V150H95V90", "no reason to stop: the next turn", 340, 143),
+        '<text x="95" y="178" font-size="12">limit</text><text x="330" y="178" font-size="12">answer, refusal, error</text>'
+        '<text x="580" y="178" font-size="12">repeated</text>',
+    )  # fmt: skip
+    return Picture(
+        svg,
+        "Three checks: before a turn (limits), after the reply (calls or an ending), after the results (repetition).",
+    )
