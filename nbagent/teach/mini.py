@@ -97,3 +97,8 @@ def in_a_cell() -> list[Scripted]:
         call("read_data_head", path="data/penguins.csv"),
         lambda seen: f"I looked:\n\n```\n{last_results(seen)[0][:600]}\n```",
     ]
+
+
+def endless() -> list[Scripted]:
+    """Return a script for a `%%agent` cell that looks at one file after the other and never says a word."""
+    return [call("read_data_head", path=f"data/{name}.csv") for name in ("penguins", "field", "penguins", "field")]
