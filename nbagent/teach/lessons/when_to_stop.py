@@ -102,7 +102,7 @@ def goes_round(turns):
 _DONE = """
 def is_done(events):
     end = events[-1]
-    said = any(event.type == "text_delta" for event in events)
+    said = any(event.type == "text_delta" and event.text.strip() for event in events)
     return str(end.reason) == "end_turn" and said
 """
 
@@ -128,7 +128,7 @@ EXERCISES: tuple[Exercise, ...] = (
         (
             "Every run ends with a `run_ended` event. Its `reason` says why.",
             "Only one reason means that the model itself came to an end. But look also at what it had said by then.",
-            "The reason must be end_turn, and there must have been at least one `text_delta`: a model that says nothing has answered nothing.",
+            "The reason must be end_turn, and there must have been at least one `text_delta` with a text that is not empty: a model that says nothing has answered nothing.",
         ),
         _DONE,
         _done,
