@@ -7,7 +7,7 @@ from typing import Any
 
 from nbagent.core.events import RunEnded
 from nbagent.core.tools import Tool, tool
-from nbagent.models.scripted import ScriptedModel, call
+from nbagent.models.scripted import ScriptedModel, Turn, call
 from nbagent.teach.bench import bench
 from nbagent.teach.exercises import Exercise, NotYet
 
@@ -65,7 +65,7 @@ async def _done(names: Mapping[str, Any]) -> None:
         "a run whose model answered": ([ask, "344 values."], 25, True),
         "a run that was cut off at its limit of turns": ([call("ticket") for _ in range(9)], 3, False),
         "a run that went in circles": ([ask] * 9, 25, False),
-        "a run whose model said nothing at all": (["" for _ in range(4)], 25, False),
+        "a run whose model said nothing at all": ([Turn([]) for _ in range(4)], 25, False),
     }
     for what, (script, most, right) in runs.items():
         events = await bench(script, tools(), max_turns=most).collect("How many?")
