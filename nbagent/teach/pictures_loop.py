@@ -60,3 +60,21 @@ def the_checks() -> Picture:
         svg,
         "Three checks: before a turn (limits), after the reply (calls or an ending), after the results (repetition).",
     )
+
+
+def a_loop_in_a_call() -> Picture:
+    """Return the picture of lesson 11: a call of the outer loop is a whole loop, and only its answer comes back."""
+    inner = (
+        f'<rect x="330" y="96" width="300" height="96" rx="8" fill="#eef5ea" stroke="{_EDGE}" stroke-dasharray="5 4"/>'
+    )
+    svg = _drawing(
+        660, 210,
+        _box(90, 50, "Ask the model", fill=_LIT), _box(310, 50, "Call: ask_helper"), _box(560, 50, "Result: the answer", width=170),
+        _line("M165 50H232"), _line("M310 76V144H342"), inner,
+        _box(410, 144, "Ask", "its own messages", width=130, fill=_LIT), _box(560, 144, "Run its calls", width=120),
+        _line("M475 134H498"), _line("M500 156H478"), _line("M560 118V78"), _line("M475 36H170", "only the answer", 200, 26),
+    )  # fmt: skip
+    return Picture(
+        svg,
+        "A call of the outer loop starts an inner loop with messages of its own; only its answer comes back as the result.",
+    )
