@@ -265,6 +265,7 @@ HELPERS: dict[str, set[str]] = {
     "jupyter/capture.py": {"safe_str"},  # an exception's own __str__
     "jupyter/kernel.py": {"_transformed", "transformed", "_result_of"},  # other extensions; __str__ of what was raised
     "jupyter/notebook.py": {"_sent"},  # the transport below a person's print
+    "teach/composing.py": {"_advanced"},  # whatever an inner generator raises goes to the one above it
     "teach/exercises.py": {"_verdict"},  # a learner's answer
     "tools/data/describers.py": {"attempt"},  # __repr__ and properties of any object, describers of other people
     "tools/fingerprints.py": {"_guarded"},  # what libraries do with half-made objects
