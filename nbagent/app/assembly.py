@@ -85,7 +85,7 @@ class Assembly:
         """Return the agent; `gate` holds the rules in force."""
         place, conversation, ledger = self.place, self.conversation, Ledger()
         agent = Agent(
-            model=run_model(self.settings, self.extension.metered) if self.errand is None else self.errand.model(prompt),
+            model=run_model(self.settings, self.extension.metered, place.human) if self.errand is None else self.errand.model(prompt),
             tools=self._tools(ledger, conversation.results, conversation.seen),
             gate=gate,
             approver=place.approver,

@@ -13,6 +13,7 @@ from typing import Any
 from nbagent.app.place import Place, WithoutCards
 from nbagent.core.events import Event
 from nbagent.jupyter.approval import PersonApprover, TypedApprover
+from nbagent.jupyter.human import TypedHuman
 from nbagent.jupyter.proposal import Proposal, ProposalNotebook
 from nbagent.jupyter.refusals import Refusals, RememberingApprover
 from nbagent.jupyter.typed import from_front_end
@@ -39,7 +40,7 @@ def clicked(notebook: ProposalNotebook, show: Show, view: AgentView, person: Per
         if view.view.started:
             show(appended(record(view.view), proposed(notebook.proposals)))
 
-    return Place(view, person, notebook, finish, live=view)
+    return Place(view, person, notebook, finish, live=view, human=view.compose)
 
 
 def typed(notebook: ProposalNotebook, show: Show, shell: Any) -> Place:
@@ -56,7 +57,8 @@ def typed(notebook: ProposalNotebook, show: Show, shell: Any) -> Place:
         if notes := proposed(notebook.proposals):
             print(f"\n{plain(notes)}")  # noqa: T201  (text is all that this front end shows)
 
-    return Place(WithoutCards(view), TypedApprover(read=from_front_end(shell)), notebook, finish)
+    read = from_front_end(shell)
+    return Place(WithoutCards(view), TypedApprover(read=read), notebook, finish, human=TypedHuman(read=read))
 
 
 def unattended(notebook: ProposalNotebook, show: Show, refusals: Refusals) -> Place:

@@ -16,6 +16,7 @@ from nbagent.core.policy import Mode
 from nbagent.core.ports import Model, Request
 from nbagent.models import at_endpoint, catalog, open_model, voice
 from nbagent.models.catalog import DEFAULT_MODEL
+from nbagent.models.human import NOBODY, Ask, HumanModel
 from nbagent.models.passing import Passing, close
 
 PATIENCE = 2
@@ -81,9 +82,24 @@ def _as_it_is(model: Model) -> Model:
     return model
 
 
-def run_model(settings: Settings, metered: Metered = _as_it_is) -> RunModel:
-    """Return the model of one run. Raises `ConfigError`."""
-    return RunModel(model_of(settings), settings, fallback_of(settings)[0], metered)
+def run_model(settings: Settings, metered: Metered = _as_it_is, ask: Ask | None = None) -> RunModel:
+    """Return the model of one run; `ask` asks a person who is the model. Raises `ConfigError`."""
+    first, fallback = model_of(settings), fallback_of(settings)[0]
+    if isinstance(first, HumanModel):
+        if ask is not None:
+            first = first.asking(ask)
+        elif fallback is not None:
+            first, fallback = fallback, None
+        else:
+            raise ConfigError(NOBODY)
+    return RunModel(first, settings, fallback, metered)
+
+
+def stands_in(settings: Settings, ask: Ask | None) -> str:
+    """Say who is asked in the place of a person who is not there, "" where nobody is; raises `ConfigError` where nobody can be."""
+    if ask is not None or not isinstance(model_of(settings), HumanModel):
+        return ""
+    return f"Nobody is there to be the model, so {run_model(settings).name} answers instead."
 
 
 class RunModel(Passing):

@@ -21,7 +21,7 @@ from nbagent.app.consent import before_run, consented
 from nbagent.app.continuing import unfinished
 from nbagent.app.extension import Extension
 from nbagent.app.keptrun import KeptRun
-from nbagent.app.model import RunModel
+from nbagent.app.model import RunModel, stands_in
 from nbagent.app.options import NO_SETTINGS
 from nbagent.app.place import Place, View
 from nbagent.app.replay import RunKey, offer, why_failed
@@ -158,6 +158,8 @@ async def _ready(
     trusts = await (files_read if request.asks else asked)(extension, place)
     settings = settings_of(extension, request.given, request.words) if trusts else request.settings
     settings = await consented(extension, ground.ways.applied(settings, request.given), place)
+    if request.errand is None and (said := stands_in(settings, place.human)):
+        place.view.show(before_run(Noted, text=said, level="info"))
     mask = extension.privacy.vault.mask
     prompt, more = mask(prompt), mask(more)
     with ExitStack() as open_now:

@@ -25,8 +25,13 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the options of a `%%agent` line."""
     made = _Parser(prog="%%agent", add_help=False, allow_abbrev=False)
     made.add_argument(
-        "-m", "--model", metavar="MODEL", help="opus, sonnet, haiku, any id of your server, or ENDPOINT/ID"
+        "-m",
+        "--model",
+        metavar="MODEL",
+        help="opus, sonnet, haiku, any id of your server, or ENDPOINT/ID; human: you are the model",
     )
+    made.add_argument("--fallback", dest="fallback_model", metavar="MODEL", help="asked when the model is overloaded; with "
+                      "-m human, where nobody is there")  # fmt: skip
     made.add_argument("--mode", choices=[*map(str, Mode), "auto"], metavar="MODE", help=", ".join(Mode))
     turns = made.add_mutually_exclusive_group()
     turns.add_argument("--max-turns", type=int, metavar="N", help="stop after N turns")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nbagent.jupyter.bridge import Bridge
     from nbagent.jupyter.notebook import LiveNotebook
     from nbagent.jupyter.refusals import Refusals
+    from nbagent.models.human import Ask
     from nbagent.view.widget import AgentView
 
 
@@ -48,6 +49,7 @@ class Place:
 
     `bridge` is there where a page has the notebook's document. `patient`: a person sees what runs and is asked when it
     takes long, so no time limit needs to end it. `live` is the live view with its cards, where there is one.
+    `human` asks the person who is the model (-m human), None where nobody can be.
     `leave_cell` ends what must end with the cell, where the run goes on without it. `more` gives what the cell shows below
     the record: panels of subagents that go on, and their records.
     """
@@ -60,6 +62,7 @@ class Place:
     patient: bool = False
     live: AgentView | None = None
     leave_cell: Callable[[], Awaitable[None]] = _no_pump
+    human: Ask | None = None
     more: list[Callable[[], Mapping[str, Any]]] = field(default_factory=list[Callable[[], Mapping[str, Any]]])
 
     @property
@@ -120,12 +123,13 @@ def _terminal() -> Place:
     from rich.console import Console
 
     from nbagent.jupyter.approval import PolicyApprover, TypedApprover
+    from nbagent.jupyter.human import TypedHuman
     from nbagent.view.terminal import TerminalView
 
     view = TerminalView(Console())
     if not sys.stdin.isatty():
         return Place(view, PolicyApprover(), None, _nothing)
-    return Place(WithoutCards(view), TypedApprover(), None, _nothing)
+    return Place(WithoutCards(view), TypedApprover(), None, _nothing, human=TypedHuman())
 
 
 async def _nothing(_: int) -> None:
@@ -241,7 +245,9 @@ def _live(
             slot.bundle = record(view.view)
             await live.finish(slot.bundle, number, waiting, [shown() for shown in more])
 
-    return Place(_Both(view, live), person, notebook, finish, bridge, patient=True, live=view, more=more)
+    return Place(
+        _Both(view, live), person, notebook, finish, bridge, patient=True, live=view, human=view.compose, more=more
+    )
 
 
 def _headless(notebook: LiveNotebook, bridge: Bridge, slot: Slot, view: AgentView) -> Place:

@@ -19,6 +19,8 @@ from nbagent.models.catalog import DEFAULT_MODEL, Facts
 from nbagent.models.clients import warm_up
 from nbagent.models.credentials import HOME, server_url
 from nbagent.models.endpoints import Endpoint
+from nbagent.models.human import NAME as HUMAN
+from nbagent.models.human import HumanModel
 from nbagent.models.platforms import PlatformModel
 from nbagent.models.scripted import ScriptedModel
 
@@ -29,6 +31,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "AnthropicModel",
     "Endpoint",
+    "HumanModel",
     "PlatformModel",
     "ScriptedModel",
     "at_endpoint",
@@ -53,8 +56,8 @@ def open_model(
 ) -> Model:
     """Return the model that `spec` names; nothing is sent yet and no key is needed yet.
 
-    `spec` is a short name (opus, sonnet, haiku, fable, best, default), a model id, `<endpoint>/<id>` for one of the
-    person's `endpoints`, or `scripted:package.module:attribute`: a list of turns, a `ScriptedModel`, or a function
+    `spec` is a short name (opus, sonnet, haiku, fable, best, default), a model id, human (a person writes the replies),
+    `<endpoint>/<id>` for one of the person's `endpoints`, or `scripted:package.module:attribute`: a list of turns, a `ScriptedModel`, or a function
     without arguments that returns one of both. A script is found by importing its module, so only what is already on
     `sys.path` can be named, and nothing else is run. A server other than Anthropic's may have models of any name.
 
@@ -68,6 +71,8 @@ def open_model(
         raise ConfigError(f"{name[:60]!r} can't be the name of a model. Choose {_choices()}, or a model id.")
     if name.startswith(_SCRIPTED):
         return _scripted(name.removeprefix(_SCRIPTED))
+    if name == HUMAN:
+        return HumanModel()
     where, slash, rest = name.partition("/")
     if (endpoint := endpoints.get(where)) is not None:
         return at_endpoint(endpoint, rest if slash else "")
@@ -111,7 +116,7 @@ def voice(model: object) -> str:
 def _unknown(name: str, where: str, endpoints: Mapping[str, Endpoint]) -> str:
     if where and (near := difflib.get_close_matches(where, endpoints, 1)):
         return f"There is no endpoint {where!r}. Did you mean {near[0]!r}? %agent model lists yours."
-    near_name = catalog.nearest(name, endpoints)
+    near_name = catalog.nearest(name, (*endpoints, HUMAN))
     hint = f"Did you mean {near_name!r}?" if near_name else f"Choose {_choices()}, or a model id."
     return (
         f"Unknown model {name!r}. {hint} A model of another server needs its base_url, or an endpoint in your settings."
@@ -119,7 +124,7 @@ def _unknown(name: str, where: str, endpoints: Mapping[str, Endpoint]) -> str:
 
 
 def _choices() -> str:
-    return ", ".join(catalog.ALIASES)
+    return ", ".join((*catalog.ALIASES, HUMAN))
 
 
 def _scripted(path: str) -> ScriptedModel:

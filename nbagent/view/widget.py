@@ -25,6 +25,7 @@ from nbagent.view import asking, html
 from nbagent.view.asks import Ask, Card, card_of
 from nbagent.view.cards import ApprovalCard, Wakes, button, close_tree
 from nbagent.view.fold import ViewModel, coalesce, fold_all
+from nbagent.view.humancard import HumanCard
 from nbagent.view.items import QuestionItem
 from nbagent.view.patches import Page
 from nbagent.view.text import escape
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from nbagent.core.messages import Json
+    from nbagent.models.human import Reply, Turn
 
 _STATIC = pathlib.Path(__file__).parent / "static"
 
@@ -107,6 +109,7 @@ class AgentView:
         self._asks = ipywidgets.VBox()
         self._asks.add_class("nbagent-asks")
         self._cards: dict[str, Card] = {}
+        self._human: list[HumanCard] = []
         self._open: dict[str, Ask] = {}
         self._listeners: list[Callable[[], None]] = []
         self._asked: set[str] = set()
@@ -191,7 +194,7 @@ class AgentView:
                     self.timeline.send({"op": "snapshot", "seq": self._seq, "ops": self._page.snapshot(),
                                         "elapsed": self._clock() - self._began})  # fmt: skip
             case "card":
-                for card in self._cards.values():
+                for card in (*self._cards.values(), *self._human):
                     if card.serial == content.get("card"):
                         card.read(content)
                         card.press(str(content.get("press", "")))
@@ -232,11 +235,31 @@ class AgentView:
                 card = old.pop(key, None)
                 self._cards[key] = self._new_card(about) if card is None else card
             self._opens(wanted)
-            self._asks.children = tuple(card.widget for card in self._cards.values())
+            self._place_cards()
             for card in old.values():
                 card.done = True
                 close_tree(card.widget)
         self._show_foot()
+
+    def _place_cards(self) -> None:
+        self._asks.children = tuple(card.widget for card in (*self._cards.values(), *self._human))
+
+    async def compose(self, turn: Turn) -> Reply:
+        """Ask the person to be the model and return what they send; the card goes where this is cancelled, as by Stop."""
+        self.flush()
+        sent: asyncio.Future[Reply] = self._loop.create_future()
+        self._serial += 1
+        card = HumanCard(self._serial, turn, self, lambda reply: None if sent.done() else sent.set_result(reply))
+        self._human.append(card)
+        self._place_cards()
+        try:
+            return await sent
+        finally:
+            card.done = True
+            self._human.remove(card)
+            if not self._closed:
+                self._place_cards()
+                close_tree(card.widget)
 
     def _wanted(self) -> dict[str, list[Json] | list[QuestionItem]]:
         """Return what there must be a card for, by a key.

@@ -8,6 +8,7 @@
  */
 
 import { make } from "./dom.js";
+import { HUMAN, fieldsOf } from "./human.js";
 
 const INDENT = "    ";
 const AREA = ".nbagent-area textarea";
@@ -96,6 +97,7 @@ export function readCard(model, target, press) {
     press,
     words: words instanceof HTMLInputElement ? words.value : null,
     answers: answers(card),
+    fields: card.matches(HUMAN) ? fieldsOf(card) : null,
     ticks: calls.map((call) => {
       const tick = call.querySelector(TICK);
       return tick instanceof HTMLInputElement ? tick.checked : null;

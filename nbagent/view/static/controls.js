@@ -5,6 +5,7 @@
  * @import { Model } from "./view.js"
  */
 import { QUESTION, TICK, WORDS, chooseByNumber, dressCards, keyInArea, nextQuestion, oneOf, readCard } from "./cards.js";
+import { HUMAN, dressHuman, sendByKey } from "./human.js";
 
 /** A card whose choices stand above its bar: there the person begins. */
 const BEGINS_ABOVE = ".nbagent-choicesabove";
@@ -72,7 +73,9 @@ function press(event, target, name, click) {
 function onCardKey(event, click) {
   const target = event.target instanceof HTMLElement ? event.target : null;
   const card = target?.closest(".nbagent-card");
-  if (!target || !card || event.isComposing || keyInArea(event, target)) return;
+  if (!target || !card || event.isComposing) return;
+  if (card.matches(HUMAN) && sendByKey(event, card, click)) return;
+  if (keyInArea(event, target) || card.matches(HUMAN)) return;
   const bar = target.closest(".nbagent-bar");
   const tick = target.matches(TICK);
   const question = target.closest(QUESTION);
@@ -115,8 +118,13 @@ export function controls(root, home, model, clicked, click, stopped) {
     const free = document.activeElement === document.body || root.contains(document.activeElement);
     const atWork = () => document.activeElement?.closest(".nbagent-card") != null; // another card must not take their keys
     dressCards(root, inside && free);
+    dressHuman(root, inside && free && !atWork());
     for (const bar of root.querySelectorAll(".nbagent-bar:not([tabindex])")) {
       if (!(bar instanceof HTMLElement)) continue;
+      if (bar.closest(HUMAN)) { // Escape in a box for code comes here
+        bar.tabIndex = -1;
+        continue;
+      }
       const approval = bar.classList.contains("nbagent-approving"); // its children may not be there yet
       bar.tabIndex = 0;
       bar.setAttribute("role", "group");
