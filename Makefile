@@ -3,6 +3,7 @@
 # make test    lint, types, the tests (real kernels, real JupyterLab in a real Chromium), all but the long ones
 # make test-long     variants and repeats that take many seconds each (CI runs them too)
 # make test-places   those that a place may break, on older versions of ipykernel and in Notebook 7 (CI runs both)
+# make test-binder   the environment of binder/, made anew, and every notebook run in it (CI runs it)
 # make check   lint, a quick look at types and the quick tests of single parts, in half a minute (make test has all)
 # make clean   what these made
 #
@@ -11,7 +12,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo lab test test-long test-places test-notebook check lint types types-quick types-js test-quick test-fast test-kernel test-browser browser clean
+.PHONY: demo lab test test-long test-places test-notebook test-binder check lint types types-quick types-js test-quick test-fast test-kernel test-browser browser clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -87,6 +88,9 @@ test-ipykernel-%: $(VENV)/.dev $(BUILD)/ipykernel/%/.installed
 test-notebook: $(VENV)/.dev browser
 	@echo "In Notebook 7"
 	@$(PYTEST) -q -m "places and browser" --front-end notebook tests/browser
+
+test-binder:
+	@PYTHON=$(PYTHON) .ci/binder
 
 browser:
 	@.ci/browser
