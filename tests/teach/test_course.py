@@ -77,6 +77,13 @@ def test_a_lesson_says_where_it_begins_and_saves_no_outputs(number: str) -> None
     assert set(_wrong(number)) == {one.id for one in exercises_of(number)}
 
 
+def test_agent_cells_of_notebooks_that_lie_in_one_folder_have_ids_of_their_own() -> None:
+    """A cell of the same id and text counts as the same cell, as in a copy: its answer would pass for the other's."""
+    notebooks = [nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
+    ids = [cell.id for each in notebooks for cell in each.cells if cell.source.startswith("%%a")]
+    assert sorted({each for each in ids if ids.count(each) > 1}) == []
+
+
 @pytest.mark.parametrize("number", THERE)
 def test_the_hints_of_a_lesson_come_in_three_levels_and_give_nothing_away_before_the_answer(number: str) -> None:
     for one in exercises_of(number):
