@@ -22,6 +22,7 @@ from nbagent.models.passing import Passing, close
 PATIENCE = 2
 """Tries of one request that the model may be overloaded for, until the fallback is asked."""
 
+BROKEN = "broken:"
 OPUSPLAN = "opusplan"
 """Claude Code's name for: opus in plan mode, else sonnet."""
 
@@ -29,8 +30,13 @@ OPUSPLAN = "opusplan"
 def open_named(settings: Settings, name: str) -> Model:
     """Return the model `name` as the settings understand it: short name, id, or `<endpoint>/<id>` of the person's own.
 
-    For whoever names a model: a cell, a kind of subagent, a skill, a hook, a role of a team. Raises `ConfigError`.
+    `broken:KIND` is one that misbehaves on purpose, for lessons. For whoever names a model: a cell, a kind of subagent, a
+    skill, a hook, a role of a team. Raises `ConfigError`.
     """
+    if name.strip().startswith(BROKEN):
+        from nbagent.teach.misbehaving import open_broken
+
+        return open_broken(name, lambda inner: open_named(settings, inner))
     if name.strip().lower() == OPUSPLAN:
         name = "opus" if settings.mode is Mode.PLAN else "sonnet"
     return open_model(name, base_url=settings.base_url or None, endpoints=settings.endpoints)
