@@ -80,7 +80,7 @@ def test_a_lesson_says_where_it_begins_and_saves_no_outputs(number: str) -> None
 def test_agent_cells_of_notebooks_that_lie_in_one_folder_have_ids_of_their_own() -> None:
     """A cell of the same id and text counts as the same cell, as in a copy: its answer would pass for the other's."""
     notebooks = [nbformat.read(path, as_version=4) for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
-    ids = [cell.id for each in notebooks for cell in each.cells if cell.source.startswith("%%a")]
+    ids = [(cell.id, cell.source) for each in notebooks for cell in each.cells if cell.source.startswith("%%a")]
     assert sorted({each for each in ids if ids.count(each) > 1}) == []
 
 
