@@ -172,11 +172,11 @@ def _runs_of(path: Path) -> list[Kept]:
         if begun is not None:
             runs.append(Kept(path, *begun, ended))
 
-    for offset, line in _lines(path):
+    for offset, line in lines_in(path):
         head = line[:_HEAD]
         if b'"run_started"' not in head and b'"run_ended"' not in head:
             continue
-        event, when = _event_of(line)
+        event, when = event_in(line)
         kind = event.get("type")
         clock = when or clock
         if kind == "run_started":
@@ -197,7 +197,7 @@ def _time_of_id(session: str) -> float:
         return 0.0
 
 
-def _event_of(line: bytes) -> tuple[Json, float]:
+def event_in(line: bytes) -> tuple[Json, float]:
     """Return the event in a line and when it was written (0.0: not said), ({}, 0.0) for a line that holds none."""
     try:
         data: Any = json.loads(line)
@@ -207,7 +207,7 @@ def _event_of(line: bytes) -> tuple[Json, float]:
     return (event if isinstance(event, dict) else {}), (float(when) if isinstance(when, int | float) else 0.0)
 
 
-def _lines(path: Path, offset: int = 0, limit: int | None = None) -> Iterator[tuple[int, bytes]]:
+def lines_in(path: Path, offset: int = 0, limit: int | None = None) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file with the place where each begins; those longer than `LINE` are passed over.
 
     At most `limit` bytes are read from `offset` on. A file that can't be read has none; links are not followed.
@@ -231,10 +231,10 @@ def _lines(path: Path, offset: int = 0, limit: int | None = None) -> Iterator[tu
 
 def events_of(run: Kept) -> Iterator[Event]:
     """Yield the events of one run, up to its end or to the start of the next one."""
-    for place, line in _lines(run.path, run.offset, RUN):
+    for place, line in lines_in(run.path, run.offset, RUN):
         if b'"event"' not in line[:_HEAD]:
             continue
-        data, _ = _event_of(line)
+        data, _ = event_in(line)
         kind = data.get("type")
         if kind == "run_started" and place != run.offset:
             return

@@ -154,6 +154,7 @@ def _help(_: Extension, __: str) -> str:
         "%agent forget              let go of what undo would need\n"
         "%agent fix [WORDS]         repair the cell that failed last; the repair is shown before it is made\n"
         "%agent history [N]         the runs so far, newest first; with N the record of one\n"
+        "%agent trace [N]           the loop of the last run, or of run N, opened up: [--turn N] [--save FILE.html]\n"
         "%agent sessions [--all]    the sessions of this notebook, or of the folder; with an ID its prompts by number\n"
         "%agent resume [ID]         go on in that session (an ID, its beginning, or a name), or in the last one\n"
         "%agent fork [--at N] [ID]  go on in a copy of this session, or of ID, after its first N prompts\n"
@@ -205,6 +206,7 @@ COMMANDS: dict[str, Command | str] = {
     "forget": "nbagent.app.undo_commands:forget",
     "fix": "nbagent.app.fix:fix",
     "history": "nbagent.app.history:history",
+    "trace": "nbagent.app.trace:trace",
     "sessions": "nbagent.app.sessions:sessions",
     "resume": "nbagent.app.sessions:resume",
     "fork": "nbagent.app.sessions:fork",

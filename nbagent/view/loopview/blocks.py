@@ -23,6 +23,9 @@ CUT = 1_200
 ALL = 24_000
 """Characters that "show all" shows."""
 
+FEW = 200
+"""Characters of a text where there is little room."""
+
 
 def message_html(message: Message, names: Mapping[str, str], limit: int = ALL) -> str:
     """Return a message, readable on the left and raw on the right; `names` are the calls' names by their ids."""
@@ -47,12 +50,23 @@ def line_of(message: Message, names: Mapping[str, str], limit: int = 200) -> str
     return one_line(visible_plain(without_ansi(" · ".join(parts)), spaces=False), limit)
 
 
-def long_html(text: str, limit: int = ALL) -> str:
-    """Return text as a `<pre>`, the rest of a long one behind "show all"; at most about `limit` characters of it."""
+def long_html(text: str, limit: int = ALL, room: int = 0) -> str:
+    """Return text as a `<pre>`, the rest of a long one behind "show all"; at most about `limit` characters of it.
+
+    `room`: characters of HTML that it may have; hidden characters take many. 0: any number.
+    """
     text = without_ansi(text)
-    if len(text) <= min(CUT, limit):
-        return _pre(text)
+    for most in (limit, *(less for less in (CUT, FEW) if less < limit)):
+        made = _folded(text, most)
+        if not room or len(made) <= room:
+            return made
+    return _pre(f"{count(len(text), 'character')}: too much to show here")
+
+
+def _folded(text: str, limit: int) -> str:
     first = min(CUT, limit)
+    if len(text) <= first:
+        return _pre(text)
     if limit <= CUT:
         return _pre(text[:first] + f"\n… {len(text) - first:,} more characters")
     left = len(text) - limit

@@ -26,6 +26,12 @@ STRING = 2_000
 LIMIT = 60_000
 """Characters of the JSON of one request or reply."""
 
+ROOM = 150_000
+"""Characters of HTML that one of them may have."""
+
+ENDS = 6
+"""Messages at the beginning and at the end that are shown of a request with many."""
+
 NOT_KEPT = "HTTP headers and keys are kept nowhere."
 NO_BEFORE = "System prompt and tools are not among the events; %agent trace shows them of a finished run."
 
@@ -82,11 +88,25 @@ def _request(seen: LoopSeen, asked: Asked) -> str:
     found = rebuilt(seen, asked)
     where = f" to {asked.host}" if asked.host else ""
     tries = f", sent {asked.tries} times" if asked.tries > 1 else ""
-    size = len(found.body["messages"])
-    head = (
-        f"Request{where}, {asked.model}: {count(size, 'message')}, {asked.new} new{tries}. {found.verdict} {NOT_KEPT}"
+    messages = found.body["messages"]
+    head = f"Request{where}, {asked.model}: {count(len(messages), 'message')}, {asked.new} new{tries}. {found.verdict} {NOT_KEPT}"
+    new = messages[len(messages) - asked.new :] if asked.new and not asked.summing else []
+    fresh = long_html(raw_json(new, STRING), LIMIT, ROOM) if new else ""
+    whole = long_html(raw_json({**found.body, "messages": _ends(messages)}, STRING), LIMIT, ROOM)
+    return (
+        f'<div class="nbl-small">{escape(head)}</div>'
+        + (f'<div class="nbl-small">new in it</div><div class="nbl-fresh">{fresh}</div>' if new else "")
+        + f"<details><summary>the whole request: system, {count(len(found.body.get('tools', ())), 'tool')}, "
+        f"{count(len(messages), 'message')}</summary>{whole}</details>"
     )
-    return f'<div class="nbl-small">{escape(head)}</div>{long_html(raw_json(found.body, STRING), LIMIT)}'
+
+
+def _ends(messages: list[Message]) -> list[Message | str]:
+    """Return the first and the last of many messages; those between are in the transcript below."""
+    left = len(messages) - 2 * ENDS
+    return (
+        [*messages[:ENDS], f"… {left:,} messages: see the transcript …", *messages[-ENDS:]] if left > 0 else [*messages]
+    )
 
 
 def _reply(seen: LoopSeen, turn: int) -> str:
@@ -103,4 +123,4 @@ def _reply(seen: LoopSeen, turn: int) -> str:
                   "cache_creation_input_tokens": usage.cache_write, "output_tokens": usage.output},
     }  # fmt: skip
     head = f"Reply: {count(len(replied.content), 'block')}, stopped with {replied.stop_reason or 'nothing'}. Ids and time stamps of the server are not kept."
-    return f'<div class="nbl-small">{escape(head)}</div>{long_html(raw_json(body, STRING), LIMIT)}'
+    return f'<div class="nbl-small">{escape(head)}</div>{long_html(raw_json(body, STRING), LIMIT, ROOM)}'

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nbagent.view.loopview.blocks import ALL, CUT, line_of, message_html
+from nbagent.view.loopview.blocks import ALL, CUT, FEW, line_of, message_html
 from nbagent.view.loopview.diagram import diagram_svg
 from nbagent.view.loopview.exchange import exchange_html
 from nbagent.view.loopview.source import Sources, places
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 TOTAL = 900_000
 """Characters of a whole page."""
 
-_SHORT = 200
-
 STYLE = (
     ".nbl{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.4;color:inherit}"
     ".nbl h4{margin:14px 0 4px;font-size:14px}.nbl table{border-collapse:collapse;font-size:13px;margin:2px 0}"
@@ -38,21 +36,22 @@ STYLE = (
     ".nbl-two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,300px),1fr));gap:4px 12px}.nbl-two>div{min-width:0}"
     ".nbl-said{border-left:4px solid rgba(128,128,128,.45);padding:2px 0 4px 9px;margin:7px 0}"
     ".nbl-new{border-left-color:#2e9d4f;background:rgba(46,157,79,.09)}.nbl-tag{color:#fff;background:#1f7a3b;border-radius:8px;padding:0 7px;font-size:11px}"
+    ".nbl-fresh>pre{box-shadow:inset 4px 0 #2e9d4f}"
     ".nbl summary{cursor:pointer}.nbl-top{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:4px 14px;align-items:start}"
     ".nbl-top>div{min-width:0}"
 )
 """Works on a light and on a dark page: it only shades what is there."""
 
 
-def html(seen: LoopSeen, sources: Sources | None = None, *, turn: int | None = None) -> str:
-    """Return the whole view; the exact request and reply are those of `turn` (None: the last one)."""
+def html(seen: LoopSeen, sources: Sources | None = None, *, turn: int | None = None, total: int = TOTAL) -> str:
+    """Return the whole view in about `total` characters; the exact request and reply are those of `turn` (None: the last one)."""
     chosen = turn if turn is not None else (seen.requests[-1].turn if seen.requests else seen.turn)
     top = (
         f"<div>{diagram_svg(seen)}{now_html(seen)}{turns_html(seen, chosen)}</div>"
         f"<div>{source_html(places(seen.event, sources))}</div>"
     )
     exchange = exchange_html(seen, chosen)
-    room = TOTAL - len(top) - len(exchange) - len(STYLE)
+    room = total - len(top) - len(exchange) - len(STYLE)
     said = "".join(transcript_html(seen, room))
     return (
         f'<div class="nbl"><style>{STYLE}</style><div class="nbl-top">{top}</div>{exchange}'
@@ -85,12 +84,12 @@ def said_html(seen: LoopSeen, place: int, names: Mapping[str, str], room: int = 
     tag = ' <span class="nbl-tag">new</span>' if new else ""
     head = f"<b>{place + 1}. {escape(said.role)}</b>, turn {said.turn}{tag} {_about(seen, said, place)}"
     frame = f'<div class="nbl-said{" nbl-new" if new else ""}"><div>{head}</div>'
-    for limit in (ALL, CUT, _SHORT):
+    for limit in (ALL, CUT, FEW):
         whole = f"{frame}{message_html(said.message, names, limit)}</div>"
         if len(whole) <= (room if new else room // 4):
             return whole
     line = f"{frame}{escape(line_of(said.message, names))}</div>"
-    return line if len(line) <= room - _SHORT else ""
+    return line if len(line) <= room - FEW else ""
 
 
 def _about(seen: LoopSeen, said: Said, place: int) -> str:

@@ -235,7 +235,7 @@ def _sums_up(event: ev.RequestSent) -> bool:
 
 
 def _replied(seen: LoopSeen, event: ev.ReplyEnded) -> LoopSeen:
-    content = tuple(block for block in event.content if isinstance(block, dict))
+    content = event.content
     messages = seen.messages
     if content:
         messages = (*messages, Said({"role": "assistant", "content": list(content)}, event.turn))
