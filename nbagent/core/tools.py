@@ -186,7 +186,8 @@ class Tool:
             return self._model[0].model_validate(given).model_dump()
         except ValidationError as error:
             problems = "; ".join(
-                f"{'.'.join(str(p) for p in e['loc']) or 'input'}: {e['msg'].lower()}" for e in error.errors()
+                f"{'.'.join(str(p) for p in e['loc']) or 'input'}: {e['msg'][:1].lower()}{e['msg'][1:]}"
+                for e in error.errors()
             )
             message = f"wrong arguments for {self.name}: {problems}. Expected: {self.signature}"
             raise ToolError(message) from None

@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 
+from nbagent.core.errors import ToolError
 from nbagent.core.tools import tool
 from nbagent.models.forms import fields_of, input_of, problems
 from nbagent.models.human import call_block
@@ -30,6 +31,12 @@ async def draw(
         title: What stands above.
     """
     return title
+
+
+@tool
+async def plot(_: object, kind: Literal["Bar", "Line"]) -> str:
+    """Plot."""
+    return kind
 
 
 SCHEMA = draw.schema
@@ -98,3 +105,8 @@ def test_what_cannot_be_read_goes_out_as_it_is_and_is_named():
 )  # fmt: skip
 def test_what_is_plainly_wrong_is_told_before_it_is_sent(blocks: list, said: str):
     assert said in " ".join(problems(blocks, TOOLS))
+
+
+def test_the_runtime_names_the_words_that_a_choice_may_have_as_they_are_written():
+    with pytest.raises(ToolError, match="kind: input should be 'Bar' or 'Line'"):
+        plot.validate({"kind": "bar"})
