@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbagent.core.errors import ToolError
-from nbagent.core.events import CallEnded, Status
+from nbagent.core.events import CallEnded, ReplyEnded, Status
 from nbagent.core.messages import Json, plain_text
 from nbagent.core.tools import Tool
 from nbagent.models.scripted import call
@@ -55,7 +55,8 @@ async def _ran(made: Tool, *given: Json) -> list[CallEnded]:
     script = [[call(made.name, **one) for one in given], "Done."]
     events = await bench(script, [made], mode="bypass").collect("Go")
     ended = {event.call_id: event for event in events if isinstance(event, CallEnded)}
-    order = [block["id"] for event in events if event.type == "reply_ended" for block in event.content if "id" in block]  # pyright: ignore[reportAttributeAccessIssue]
+    replies = [event for event in events if isinstance(event, ReplyEnded)]
+    order = [str(block["id"]) for reply in replies for block in reply.content if "id" in block]
     return [ended[one] for one in order]
 
 
