@@ -26,6 +26,7 @@ from nbagent.extend.rulefiles import RuleFiles, read_rules
 from nbagent.extend.trust import Trust
 from nbagent.models import catalog
 from nbagent.models.endpoints import Endpoint, read_endpoints
+from nbagent.teach.course_policy import NO_LESSON, Lesson
 
 RERUN = ("replay", "live", "ask")
 """What to do with a cell that has a finished run: show it, ask the model again, or ask the person."""
@@ -100,6 +101,8 @@ class Settings:
     schema_only: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    lesson: Lesson = NO_LESSON
+    """What a teacher has set: no setting, app/lesson.py folds it in."""
     files: RuleFiles = field(default_factory=RuleFiles)
 
     def limits(self) -> Limits:
@@ -136,7 +139,7 @@ _ADDED = (*_RULES, "hide", "schema_only", "secrets")
 """Settings of which those of all sources count."""
 _LISTS = ("web", "web_allowed_domains", "web_blocked_domains")
 _DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+(/[\w./~*-]*)?", re.IGNORECASE | re.ASCII)
-NAMES = tuple(f.name for f in fields(Settings) if f.name not in {"ignored", "files", "served", ENDPOINTS})
+NAMES = tuple(f.name for f in fields(Settings) if f.name not in {"ignored", "files", "served", "lesson", ENDPOINTS})
 """The names of all settings."""
 
 

@@ -23,6 +23,7 @@ from nbagent.app.extension import Extension
 from nbagent.app.files import RunFiles
 from nbagent.app.goingon import conversation_of, path_of
 from nbagent.app.keptrun import KeptRun
+from nbagent.app.lesson import tools_under
 from nbagent.app.mcp import news_of_run, tools_of_run
 from nbagent.app.mentions import given_with
 from nbagent.app.model import open_named, run_model
@@ -176,6 +177,7 @@ class Assembly:
         make = narrowed(
             tools_of(extension, watched, timeout, [*self.foreign, *self.files.tools]), self.ground.ways.tools
         )
+        make = tools_under(make, self.settings.lesson)
         return list(self._made(make, live, noted, Ledger(), ResultStore(), Seen(), child=True).values())
 
     def _made(
@@ -225,6 +227,7 @@ async def assemble(
     ]
     lasting = LastingCode(settings.patience(), lambda: live.waits)
     make = narrowed(tools_of(extension, watched, timeout, more, lasting), ground.ways.tools)
+    make = tools_under(make, settings.lesson)
     if errand is None:
         offer = await _web(extension, replace(settings, mode=web), place, ground)
         settings = replace(settings, served=offer.tools)

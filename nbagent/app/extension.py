@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from nbagent.app.continuing import Unfinished
     from nbagent.app.forks import Point
     from nbagent.app.hooks import KernelHooks
+    from nbagent.app.lesson import Lessons
     from nbagent.app.model_command import Listings
     from nbagent.app.notices import Notices
     from nbagent.app.place import Host
@@ -196,6 +197,14 @@ class Extension:
         return self.files.trust
 
     @cached_property
+    def lessons(self) -> Lessons:
+        """What a teacher has set for this kernel's notebook."""
+        from nbagent.app.lesson import Lessons
+        from nbagent.app.starts import notebook_of
+
+        return Lessons(self.folder, lambda: notebook_of(self))
+
+    @cached_property
     def trusting(self) -> Trusting:
         """What was said in this kernel of the folder's files."""
         from nbagent.app.trusting import Trusting
@@ -221,11 +230,17 @@ class Extension:
 
     def settings(self, options: dict[str, Any] | None = None) -> Settings:
         """Return the settings in force, with the options of one cell on top; raises `ConfigError`."""
-        return load(self.folder, os.environ, self.traits.given(), self.chosen, options or {}, files=self._rules())
+        made = load(self.folder, os.environ, self.traits.given(), self.chosen, options or {}, files=self._rules())
+        return self._narrowed(made)
 
     def outside(self) -> Settings:
         """Return the settings from outside the notebook: files and environment."""
-        return load(self.folder, os.environ, files=self._rules())
+        return self._narrowed(load(self.folder, os.environ, files=self._rules()))
+
+    def _narrowed(self, settings: Settings) -> Settings:
+        from nbagent.app.lesson import under
+
+        return under(settings, self.lessons.in_force())
 
     def _rules(self) -> RuleFiles:
         return read_rules(self.files.places, self.trust.holds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
+from nbagent.app.lesson import model_under
 from nbagent.config import Settings
 from nbagent.core.errors import ConfigError, Overloaded
 from nbagent.core.messages import Json
@@ -33,6 +34,7 @@ def open_named(settings: Settings, name: str) -> Model:
     `broken:KIND` is one that misbehaves on purpose, for lessons. For whoever names a model: a cell, a kind of subagent, a
     skill, a hook, a role of a team. Raises `ConfigError`.
     """
+    name = model_under(settings.lesson, name)
     if name.strip().startswith(BROKEN):
         from nbagent.teach.misbehaving import open_broken
 
@@ -47,7 +49,7 @@ def open_beside(settings: Settings, name: str, beside: Model) -> Model:
 
     A server of others that has no such model is asked for `beside` itself. Raises `ConfigError`.
     """
-    endpoint = settings.endpoints.get(str(getattr(beside, "place", "")))
+    endpoint = settings.endpoints.get(str(getattr(beside, "place", ""))) if not settings.lesson.model else None
     short = name.strip().lower()
     if endpoint is None or short not in catalog.ALIASES:
         return open_named(settings, name)

@@ -21,6 +21,7 @@ from nbagent.app.consent import before_run, consented
 from nbagent.app.continuing import unfinished
 from nbagent.app.extension import Extension
 from nbagent.app.keptrun import KeptRun
+from nbagent.app.lesson import agent_under
 from nbagent.app.model import RunModel, stands_in
 from nbagent.app.options import NO_SETTINGS
 from nbagent.app.place import Place, View
@@ -69,7 +70,7 @@ class Request:
     async def prompt(self, notebook: Notebook | None) -> tuple[str, str]:
         """Return what people read of the prompt, and what the model is told more."""
         words, more = (self.words, "") if self.compose is None else await self.compose(notebook, self.words)
-        return words, "\n\n".join(filter(None, (more, TOLD if self.asks else "")))
+        return words, "\n\n".join(filter(None, (more, TOLD if self.asks else "", self.settings.lesson.told)))
 
     def key(self, prompt: str, more: str) -> RunKey:
         """By what finished runs of this cell are found."""
@@ -160,6 +161,8 @@ async def _ready(
     settings = await consented(extension, ground.ways.applied(settings, request.given), place)
     if request.errand is None and (said := stands_in(settings, place.human)):
         place.view.show(before_run(Noted, text=said, level="info"))
+    if settings.lesson.line:
+        place.view.show(before_run(Noted, text=settings.lesson.line, level="info"))
     mask = extension.privacy.vault.mask
     prompt, more = mask(prompt), mask(more)
     with ExitStack() as open_now:
@@ -184,6 +187,7 @@ async def _ready(
             partial(extension.verifier.events, notebook=place.notebook),
             extension.privacy.events,
         ]
+        agent = agent_under(agent, settings.lesson)
         if request.asks:
             agent = only_answers(agent)
         if isinstance(request.compose, Checking):

@@ -183,6 +183,8 @@ def _help(_: Extension, __: str) -> str:
         "%agent skill [NAME …]      the skills and commands; with a name it calls one, as %agent /NAME does\n"
         "%agent memory [TOPIC]      the notes that the agent keeps on this project; forget TOPIC | off | on\n"
         "%agent trust               what of this folder's files runs or widens, and what you said of it; yes | no | forget\n"
+        "%agent lesson              what a teacher has set for this notebook, and how its exercises stand\n"
+        "%agent hint [NN.word]      the next of three hints for the exercise above, or for that one; then the answer\n"
         "%agent hide [NAME …]       variables that the model is not shown: names, raw_*, df.ssn; alone it lists them\n"
         "%agent schema-only NAME …  variables of which it is told names, types and sizes, never values\n"
         "%agent show NAME …         show them again\n"
@@ -230,6 +232,8 @@ COMMANDS: dict[str, Command | str] = {
     "verify": "nbagent.app.verify:verify",
     "tidy": "nbagent.app.tidy:tidy",
     "todos": _todos,
+    "lesson": "nbagent.app.lesson:command",
+    "hint": "nbagent.app.lesson:hints",
     "hide": "nbagent.app.privacy:hide",
     "schema-only": "nbagent.app.privacy:schema_only",
     "show": "nbagent.app.privacy:show",

@@ -60,7 +60,9 @@ def report(extension: Extension, rest: str, tools: Mapping[str, Tool]) -> str:
     tool, words = _called(rest, tools)
     try:
         given = tool.validate(_given(tool, words))
-        return explain(extension.settings().mode, rules, tool, given).text
+        settings = extension.settings()
+        text = explain(settings.mode, rules, tool, given).text
+        return "\n".join(filter(None, (text, settings.lesson.line)))
     except ToolError as error:
         raise ConfigError(f"%agent rules: {error}") from None
 
