@@ -96,7 +96,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "httpx2": {"models/": LAZY, "extend/mcp_connect.py": LAZY, "extend/mcp_words.py": LAZY},
     "ipykernel": {"jupyter/": EAGER},
     "ipywidgets": {"jupyter/": EAGER, "view/widget.py": EAGER, "view/cards.py": EAGER, "view/questioncard.py": EAGER,
-                   "view/humancard.py": EAGER,
+                   "view/humancard.py": EAGER, "view/steppanel.py": EAGER,
                    "view/tray.py": EAGER},
     "draw_plotly": {"tools/data/draw.py": LAZY},  # beside it: both are run as files, in a process of their own
     "numpy": {"tools/data/draw_plotly.py": LAZY},

@@ -15,6 +15,8 @@ _VALUES = {
     "--preset": list(PRESETS),
     "-m": ["opus", "sonnet", "haiku"],
     "--model": ["opus", "sonnet", "haiku"],
+    "--pace": ["500ms", "1s", "2s"],
+    "--break": ["think", "act", "observe", "done", "call_ended", "tool:run_python"],
     "mode": [str(m) for m in Mode],
     "web": ["on", "off", "search", "fetch"],
     "model": ["opus", "sonnet", "haiku", "fable", "opusplan"],

@@ -28,6 +28,7 @@ from nbagent.app.place import Place, View
 from nbagent.app.replay import RunKey, offer, why_failed
 from nbagent.app.skills import with_its_model
 from nbagent.app.starts import Ground, ground_of
+from nbagent.app.stepping import stepping
 from nbagent.app.trusting import asked
 from nbagent.app.underway import LiveRun
 from nbagent.config import Settings
@@ -38,6 +39,7 @@ from nbagent.core.messages import Block, Json
 from nbagent.core.policy import Mode, Policy
 from nbagent.core.ports import Notebook
 from nbagent.core.run import Agent
+from nbagent.core.timelimit import TimeLimit
 
 STOPPING = frozenset({Reason.ERROR, Reason.INTERRUPTED, Reason.CELL_GONE})
 """Ends of a run at which its cell fails, so that Run All stops."""
@@ -219,8 +221,11 @@ async def go(ready: Ready) -> Outcome:
     session = conversation.session
     with ready.noting:
         events = run(agent, session, ready.blocks, prompt=ready.prompt, stop=live.stop, run_id=noted.run)
+        limit = TimeLimit(agent.limits.seconds)
+        pacer = stepping(request.given, place, live.stop, limit)
+        wraps = ready.wraps if pacer is None else [*ready.wraps, pacer.events]
         ended = await drive(
-            events, place.view.show, agent=agent, session=session, stop=live.stop, middleware=ready.wraps
+            events, place.view.show, agent=agent, session=session, stop=live.stop, middleware=wraps, limit=limit
         )
         besides = ready.parts.besides
         if besides.live and not place.patient:  # no page would take their records: the cell ends when they have

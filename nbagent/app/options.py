@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from nbagent.app.stepping import breakpoints, pace
 from nbagent.config import STALE
 from nbagent.core.errors import ConfigError
 from nbagent.core.limits import PRESETS
@@ -63,13 +64,34 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--tools", metavar="A,B", help="offer only these tools; * may stand in a name")
     made.add_argument("--ask", action="store_true", help="only answer: nothing is changed or run and nobody is asked, as in "
                       "an %%%%ask cell")  # fmt: skip
+    made.add_argument(
+        "--step", action="store_true", help="rest after every event until Next is pressed (Enter, where you type)"
+    )
+    made.add_argument("--pace", type=pace, metavar="TIME", help="wait so long after every event, such as 1s or 500ms")
+    made.add_argument("--break", type=breakpoints, dest="breaks", metavar="WHERE", help="rest there, with commas between: a state "
+                      "(act), the type of an event (call_ended), or a tool that is about to run (tool:run_python)")  # fmt: skip
     made.add_argument("--dry-run", action="store_true", help="show what this cell would send, and send nothing")
     made.add_argument("--out", type=_name, metavar="VAR", help="keep the answer in this variable, too")
     return made
 
 
 NO_SETTINGS = frozenset(
-    {"new", "out", "again", "go_on", "session", "fork", "tools", "dry_run", "background", "name", "ask"}
+    {
+        "new",
+        "out",
+        "again",
+        "go_on",
+        "session",
+        "fork",
+        "tools",
+        "dry_run",
+        "background",
+        "name",
+        "ask",
+        "step",
+        "pace",
+        "breaks",
+    }
 )
 """Options that are no settings."""
 

@@ -18,6 +18,7 @@ from nbagent.core.events import CallStarted, Event, Reason, RunEnded, State
 from nbagent.core.messages import Usage
 from nbagent.core.run import Agent, Stop
 from nbagent.core.session import Session
+from nbagent.core.timelimit import TimeLimit
 
 Middleware = Callable[[AsyncGenerator[Event]], AsyncGenerator[Event]]
 """Wraps a stream of events: it may look at, add, hold back or pace events. It must close what it wraps."""
@@ -35,20 +36,21 @@ async def drive(
     session: Session,
     stop: Stop,
     middleware: Sequence[Middleware] = (),
+    limit: TimeLimit | None = None,
 ) -> RunEnded:
     """Take every event of `events`, keep it in the session's log and `show` it; return the last one.
 
     `stop.now()` and `agent.limits.seconds` end the run at once. Never raises a cancellation that a stop has caused.
-    `middleware` wraps the stream, the first one innermost.
+    `middleware` wraps the stream, the first one innermost. `limit` is used in the place of `agent.limits.seconds`, by who
+    may hold it.
     """
     for wrap in middleware:
         events = wrap(events)
     last = _Last(session, show)
     consumer = asyncio.create_task(_consume(events, last))
     stop.bind(consumer.cancel)
-    loop = asyncio.get_running_loop()
-    seconds = agent.limits.seconds
-    alarm = None if seconds is None else loop.call_later(seconds, stop.now, Reason.TIMEOUT)
+    limit = limit or TimeLimit(agent.limits.seconds)
+    limit.start(lambda: stop.now(Reason.TIMEOUT))
     ticker = asyncio.create_task(_tick())
     try:
         await consumer
@@ -58,8 +60,7 @@ async def drive(
     finally:
         stop.bind(None)
         ticker.cancel()
-        if alarm is not None:
-            alarm.cancel()
+        limit.end()
     return last.ended(stop)
 
 

@@ -205,6 +205,11 @@ class TypedApprover:
             typed = await self._line(f"{_keys(question)}: ") or ""
         return _meant(question, typed)
 
+    async def line(self, prompt: str) -> str | None:
+        """Ask for a line about something that is no approval; None where nobody can type."""
+        async with self._turn:
+            return await self._line(prompt)
+
     async def _line(self, prompt: str) -> str | None:
         if not self._present:
             return None

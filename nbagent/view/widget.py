@@ -98,6 +98,8 @@ class AgentView:
         self._serial = 0
         self._running: Json | None = None
         self._page_speaks = False
+        self.heard = self._clock()
+        """When the page was heard last, in seconds of the view's clock."""
         self._head: Json = {}
         self.timeline = Timeline()
         self._show_head()
@@ -168,6 +170,10 @@ class AgentView:
         self._opens({})
         close_tree(self.widget)
 
+    def add(self, widget: ipywidgets.Widget) -> None:
+        """Show a widget above the foot; it is closed with the view."""
+        self.widget.children = (*self.widget.children[:-1], widget, self._foot)
+
     def _show_head(self) -> None:
         """Tell the page the header's values, and which call runs since when, where they have changed."""
         running = self.view.running
@@ -186,6 +192,7 @@ class AgentView:
     def _from_page(self, content: Any) -> None:
         if not isinstance(content, dict):
             return
+        self.heard = self._clock()
         match content.get("op"):
             case "snapshot":
                 self._page_speaks = True

@@ -19,6 +19,7 @@ import { controls, onlyPersons } from "./controls.js";
 import { make } from "./dom.js";
 import { header } from "./header.js";
 import { interrupter, patience, watchKernel } from "./interrupts.js";
+import { steps } from "./steps.js";
 import { stream, timeline } from "./timeline.js";
 
 export default {
@@ -61,6 +62,7 @@ export default {
         const stop = () => model.get("head")?.running && interrupts.stop();
         controls(outer, box, model, { stop, spare: interrupts.spare }, click, stopped);
         attention(outer, stopped);
+        steps(outer, model, click, stopped);
       } else setTimeout(attach, 50); // the container puts its children in one by one
     };
     attach();

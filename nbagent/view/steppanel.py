@@ -1,0 +1,174 @@
+"""The buttons of a stepped run, a line that says where it rests, and what the loop looked like there: real ipywidgets.
+
+Shows a `Stand` and calls what is pressed; never waits and never runs anything. Buttons stay alive while the run goes on, so that
+none of them loses the focus: a press that means nothing then does nothing. Keys are in static/steps.js. Read `StepPanel.show`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import ipywidgets
+
+from nbagent.core.events import CallDecided, CallEnded, CallProgress, CallStarted, innermost
+from nbagent.view.cards import button, row
+from nbagent.view.loopview import LoopSeen, see, see_all
+from nbagent.view.loopview.diagram import diagram_svg
+from nbagent.view.loopview.exchange import exchange_html
+from nbagent.view.loopview.page import STYLE, source_html, transcript_html
+from nbagent.view.loopview.source import Sources
+from nbagent.view.loopview.table import now_html, turns_html
+from nbagent.view.text import escape, one_line, visible
+
+if TYPE_CHECKING:
+    from nbagent.core.event import Event
+
+PAUSED = "Paused by not pulling: the generator stands at its <code>yield</code> in <code>nbagent/core/loop.py</code>, and nothing goes on until the next event is pulled."
+EVERY = 0.25
+"""Seconds between two pictures of a run that plays."""
+
+SAID = 60_000
+"""Characters of the transcript that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Presses:
+    """What the buttons do; each is called on the loop's thread. `break_at` returns what is wrong with the text, or ""."""
+
+    next: Callable[[], None]
+    next_turn: Callable[[], None]
+    play_or_pause: Callable[[], None]
+    back: Callable[[], None]
+    forward: Callable[[], None]
+    break_at: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a stepped run stands: `seen` are its events so far without pieces of replies, `at` how many of them are looked at.
+
+    `resting` says why it rests, "" while it goes on; `playing`: by itself, but for `breaks`. `over`: there is no next event.
+    """
+
+    seen: Sequence[Event]
+    at: int
+    resting: str = ""
+    playing: bool = False
+    breaks: str = ""
+    over: bool = False
+
+
+class StepPanel:
+    """See the module's docstring. `post` runs an action on the loop's thread; put `widget` into the view."""
+
+    def __init__(self, presses: Presses, post: Callable[[Callable[[], None]], None], breaks: str = "") -> None:
+        self._presses, self._sources = presses, Sources()
+        self._now, self._count, self._drawn = LoopSeen(), 0, float("-inf")
+
+        def made(face: str, name: str, key: str, action: Callable[[], None]) -> ipywidgets.Button:
+            one = button(face, f"nbagent-{name}", lambda: post(action))
+            one.tooltip = f"{face} (key: {key}, while the focus is in this panel)"
+            return one
+
+        self._back = made("◀ Back", "stepback", "←", presses.back)
+        self._next = made("Next", "stepnext", "n", presses.next)
+        self._turn = made("Next turn", "stepturn", "t", presses.next_turn)
+        self._play = made("Play", "stepplay", "p", presses.play_or_pause)
+        self._forward = made("Forward ▶", "stepforward", "→", presses.forward)
+        self._breaks = ipywidgets.Text(breaks, placeholder="rest at, e.g. act, tool:add_cell", continuous_update=False)
+        self._breaks.add_class("nbagent-stepbreaks")
+        self._breaks.tooltip = "Breakpoints, with commas between: think, act, observe, done, the type of an event, or tool:NAME. Enter sets them."
+        self._breaks.observe(lambda change: post(lambda: self._set_breaks(str(change["new"]))), "value")
+        self._wrong = ipywidgets.HTML(layout={"display": "none"})
+        self._line, self._top, self._exchange, self._said = (ipywidgets.HTML() for _ in range(4))
+        self._fold = ipywidgets.VBox([self._exchange, self._said])
+        bar = row(self._back, self._next, self._turn, self._play, self._forward, self._breaks, name="nbagent-stepbar")
+        self.widget = ipywidgets.VBox([bar, self._wrong, self._line, self._top, self._fold])
+        self.widget.add_class("nbagent-steps")
+
+    def show(self, stand: Stand) -> None:
+        """Show where the run stands; call it as often as you like."""
+        _set(self._next, "Finish" if stand.over and stand.resting else "Next")
+        _set(self._play, "Pause" if stand.playing and not stand.resting else "Play")
+        self._line.value = line_html(stand)
+        goes_on = not (stand.resting or stand.over or stand.at < len(stand.seen))
+        if goes_on and (not stand.playing or time.monotonic() < self._drawn + EVERY):
+            return  # the picture of the last place stays for a moment
+        self._drawn = time.monotonic()
+        self._draw(self._loop_at(stand))
+
+    def _loop_at(self, stand: Stand) -> LoopSeen:
+        """Fold what is looked at: the present from where we were, an earlier state anew."""
+        if stand.at < len(stand.seen):
+            return see_all(stand.seen[: stand.at])
+        for event in stand.seen[self._count :]:
+            self._now = see(self._now, event)
+        self._count = len(stand.seen)
+        return self._now
+
+    def _draw(self, seen: LoopSeen) -> None:
+        left = f"{diagram_svg(seen)}{now_html(seen)}{turns_html(seen, seen.turn)}"
+        right = source_html(self._sources.places(seen.event)) if seen.event is not None else ""
+        frame = '<div class="nbl">{}</div>'
+        _value(
+            self._top,
+            frame.format(f'<style>{STYLE}</style><div class="nbl-top"><div>{left}</div><div>{right}</div></div>'),
+        )
+        turn = seen.requests[-1].turn if seen.requests else seen.turn
+        _value(self._exchange, frame.format(exchange_html(seen, turn)))
+        _value(
+            self._said,
+            frame.format(
+                f"<details><summary>Transcript: {len(seen.messages)} messages</summary>{''.join(transcript_html(seen, SAID))}</details>"
+            ),
+        )
+
+    def _set_breaks(self, text: str) -> None:
+        wrong = self._presses.break_at(text)
+        self._wrong.layout.display = None if wrong else "none"
+        self._wrong.value = f'<div class="nbagent-error" role="alert">{escape(wrong)}</div>' if wrong else ""
+
+
+def line_html(stand: Stand) -> str:
+    """Return the line that says where the run stands."""
+    if not stand.at:
+        return '<div class="nbagent-stepline" role="status">The run begins …</div>'
+    looked = stand.at < len(stand.seen)
+    where = f"event {stand.at} of {len(stand.seen)}" if looked else f"event {stand.at}"
+    event = stand.seen[stand.at - 1]
+    said = f"<b>{event.state}</b> · turn {event.turn} · {where}: <code>{event.type}</code>{about(event)}"
+    if looked:
+        note = "You look back. Nothing is run again; Next or Forward come to the present."
+    elif stand.resting:
+        note = f"{PAUSED} (Rests for {escape(stand.resting)}.)"
+    else:
+        note = (
+            "Goes on by itself; Pause rests at the next event."
+            if stand.playing
+            else "Goes on to the next place to rest …"
+        )
+    kind = "back" if looked else "rests" if stand.resting else "goes"
+    return f'<div class="nbagent-stepline" data-kind="{kind}" role="status"><div>{said}</div><div class="nbagent-stepnote">{note}</div></div>'
+
+
+def about(event: Event) -> str:
+    """Return, as HTML, which call an event is about, and whose it is; "" where it is about none."""
+    inner = innermost(event)
+    name = inner.name if isinstance(inner, CallDecided | CallStarted | CallEnded) else ""
+    if isinstance(inner, CallProgress):
+        name = one_line(inner.text, 60)
+    of_agent = f" › <code>{inner.type}</code>" if inner is not event else ""
+    return f"{of_agent} {visible(name, '')}".rstrip()
+
+
+def _set(made: ipywidgets.Button, face: str) -> None:
+    if made.description != face:
+        made.description = face
+
+
+def _value(made: ipywidgets.HTML, value: str) -> None:
+    if made.value != value:
+        made.value = value
