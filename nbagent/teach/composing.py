@@ -19,7 +19,7 @@ Log = Callable[[str], None]
 
 
 async def phase(name: str, steps: int, log: Log) -> AsyncGenerator[str]:
-    """One phase: yields its steps, and logs when it begins and when it is closed, whether at its end or before."""
+    """One phase: yields its steps; logs when it begins and is closed."""
     log(f"{name} begins")
     try:
         for step in range(1, steps + 1):
@@ -29,7 +29,7 @@ async def phase(name: str, steps: int, log: Log) -> AsyncGenerator[str]:
 
 
 async def phases(names: Sequence[str], steps: int, log: Log) -> AsyncGenerator[str]:
-    """Phases one after the other, as `nbagent.core.loop.run` composes think, act and observe. Closing it closes the one that runs."""
+    """Phases one after the other, as the real loop has them."""
     try:
         for name in names:
             async with aclosing(phase(name, steps, log)) as events:
@@ -90,10 +90,10 @@ def delegate(inner: AsyncGenerator[Any, Any]) -> Delegate:
 
 
 async def flat(outer: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-    """Drive a generator that delegates: its consumer sees one flat stream, and each event passes one generator only.
+    """Drive a generator that delegates: the consumer sees one flat stream.
 
-    What the consumer sends goes to the innermost one; what that raises goes to the one above it; closing closes the
-    innermost first. An inner one can't return a value: Python forbids `return value` in an async generator.
+    What the consumer sends goes to the innermost one; what that raises goes
+    to the one above it; closing closes the innermost first.
     """
     stack = [outer]
     sent: Any = None

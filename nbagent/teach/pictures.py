@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+from base64 import b64encode
 from dataclasses import dataclass
 
 
@@ -16,4 +18,10 @@ class Picture:
         return self.alt
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"image/svg+xml": self.svg, "text/plain": self.alt}
+        data = b64encode(self.svg.encode()).decode()
+        image = f'<img src="data:image/svg+xml;base64,{data}" alt="{html.escape(self.alt)}" style="max-width:100%;height:auto">'
+        return {  # JupyterLab cuts off an image/svg+xml that is wider than the cell, and tells nobody what it shows
+            "text/html": image,
+            "image/svg+xml": self.svg,
+            "text/plain": self.alt,
+        }

@@ -161,7 +161,7 @@ SLIPS: Mapping[str, Callable[[Step], Told]] = {
     "written like a function": _in_text(_as_function),
     "labels in bold": _in_text(lambda text: text.replace("Action:", "**Action:**").replace("Input:", "**Input:**")),
     "labels in small letters": _in_text(lambda text: text.replace("Action:", "action:").replace("Input:", "input:")),
-    "the colon of another script (：)": _in_text(lambda text: text.replace("Action:", "Action：")),
+    "a full-width colon, as in Chinese": _in_text(lambda text: text.replace("Action:", "Action：")),
     "a code fence around it all": _in_text("```\n{}\n```".format),
     "a code fence around the input": _in_input("```\n{}\n```".format, meant=False),
     "a line of the input that looks like a label": _in_input(lambda given: f"{given}\nAnswer: of both years", meant=True),
@@ -266,7 +266,7 @@ class Table:
             for slip, row in self.rows.items()
         )
         last = "".join(_cell(Counter({o: self.total(f, o) for o in _OUTCOMES})) for f in FORMS)
-        return f'<table><tr>{head}</tr>{body}<tr><td style="text-align:left"><b>all</b></td>{last}</tr></table>'
+        return f'<table style="table-layout:fixed;width:100%"><tr>{head}</tr>{body}<tr><td style="text-align:left"><b>all</b></td>{last}</tr></table>'
 
 
 _OUTCOMES = ("right", "told", "wrong")
@@ -274,7 +274,7 @@ _MARKS = {"right": "✓", "told": "↩", "wrong": "✗"}
 
 
 def _cell(found: Counter[str]) -> str:
-    said = " &nbsp; ".join(f"{_MARKS[one]} {found[one]} {one}" for one in _OUTCOMES if found[one])
+    said = "<br>".join(f"{_MARKS[one]} {found[one]} {one}" for one in _OUTCOMES if found[one])
     return f'<td style="text-align:left">{f"<b>{said}</b>" if found["wrong"] else said}</td>'
 
 

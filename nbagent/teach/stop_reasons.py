@@ -194,18 +194,25 @@ class Endings:
         return "\n".join(f"{name}\n{indent(repr(one), '    ')}" for name, one in self.runs.items())
 
     def _repr_html_(self) -> str:
-        head = (self.what, "on the way", "the run ended with", "sentence", "next step")
         rows = [
-            (name, " ".join(one.noted), str(one.end.reason), one.end.sentence, one.end.next_step)
+            (
+                _cell(name, f"→ {one.end.reason}" * (name != one.end.reason)),
+                _cell(one.end.sentence, *one.noted),
+                _cell(one.end.next_step),
+            )
             for name, one in self.runs.items()
         ]
-        cells = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-        titles = "".join(f'<th style="text-align:left">{html.escape(title)}</th>' for title in head)
-        return f"<table><tr>{titles}</tr>{cells}</table>"
+        head = (f"{self.what} → the run ended with", "sentence, and what happened on the way", "next step")
+        titles = "".join(f'<th style="{_LEFT}">{html.escape(title)}</th>' for title in head)
+        body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+        return f'<table style="table-layout:fixed;width:100%"><tr>{titles}</tr>{body}</table>'
 
 
-def _cell(text: str) -> str:
-    return f'<td style="text-align:left;vertical-align:top">{html.escape(text)}</td>'
+_LEFT = "text-align:left;vertical-align:top;overflow-wrap:anywhere"
+
+
+def _cell(text: str, *more: str) -> str:
+    return f'<td style="{_LEFT}">{"<br>".join(map(html.escape, (text, *filter(None, more))))}</td>'
 
 
 # ── how a window fills ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,7 @@ async def _pieces(names: Mapping[str, Any]) -> None:
     if found.end.reason is not Reason.END_TURN:
         raise NotYet(f"the run ended with {found.end.reason}: {found.end.sentence}")
     if len(replies) != 3:
-        raise NotYet(f"the model replied {len(replies)} times, and it should be 3.")
+        raise NotYet(f"the number of replies is {len(replies)}, and it should be 3.")
     if found.end.text.split() != ["one", "two", "three"]:
         raise NotYet(f"the answer is {found.end.text!r}, and it should be 'one two three'.")
     if [reply.stop_reason for reply in replies] != ["max_tokens", "max_tokens", "end_turn"]:
