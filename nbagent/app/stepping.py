@@ -125,6 +125,7 @@ def _clicked(place: Place, view: AgentView, options: Json) -> Pacer:
     presses = Presses(pacer.next, pacer.next_turn, play_or_pause, pacer.back, pacer.forward, break_at)
     panel = StepPanel(presses, view.post, ", ".join(map(str, pacer.breaks)))
     view.add(panel.widget)
+    view.hear("breaks", lambda content: panel.set_breaks(str(content.get("text", ""))))
     pacer.changed = _shown(panel)
     return pacer
 

@@ -135,7 +135,7 @@ def rests(now: Walk, until: Until, turn: int) -> str:
     if now.due:
         return f"breakpoint {now.due[0]}"
     if until is Until.EVENT:
-        return "the run is over" if now.over else "a step"
+        return "the run is over" if now.over else "one step"
     if until is Until.TURN and (now.turn > turn or now.over):
         return "the run is over" if now.over else "a new turn"
     return ""

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 
 import ipywidgets
 
-from nbagent.core.events import CallDecided, CallEnded, CallProgress, CallStarted, innermost
+from nbagent.core.events import (
+    ApprovalAsked,
+    CallDecided,
+    CallEnded,
+    CallProgress,
+    CallStarted,
+    QuestionAsked,
+    innermost,
+)
 from nbagent.view.cards import button, row
 from nbagent.view.loopview import LoopSeen, see, see_all
 from nbagent.view.loopview.diagram import diagram_svg
@@ -81,7 +89,7 @@ class StepPanel:
         self._breaks = ipywidgets.Text(breaks, placeholder="rest at, e.g. act, tool:add_cell", continuous_update=False)
         self._breaks.add_class("nbagent-stepbreaks")
         self._breaks.tooltip = "Breakpoints, with commas between: think, act, observe, done, the type of an event, or tool:NAME. Enter sets them."
-        self._breaks.observe(lambda change: post(lambda: self._set_breaks(str(change["new"]))), "value")
+        self._breaks.observe(lambda change: post(lambda: self.set_breaks(str(change["new"]))), "value")
         self._wrong = ipywidgets.HTML(layout={"display": "none"})
         self._line, self._top, self._exchange, self._said = (ipywidgets.HTML() for _ in range(4))
         self._fold = ipywidgets.VBox([self._exchange, self._said])
@@ -126,7 +134,8 @@ class StepPanel:
             ),
         )
 
-    def _set_breaks(self, text: str) -> None:
+    def set_breaks(self, text: str) -> None:
+        """Take the text of the box as breakpoints, or say what is wrong with it."""
         wrong = self._presses.break_at(text)
         self._wrong.layout.display = None if wrong else "none"
         self._wrong.value = f'<div class="nbagent-error" role="alert">{escape(wrong)}</div>' if wrong else ""
@@ -142,8 +151,10 @@ def line_html(stand: Stand) -> str:
     said = f"<b>{event.state}</b> · turn {event.turn} · {where}: <code>{event.type}</code>{about(event)}"
     if looked:
         note = "You look back. Nothing is run again; Next or Forward come to the present."
+    elif isinstance(innermost(event), ApprovalAsked | QuestionAsked):
+        note = "Waits for your answer in the card above."
     elif stand.resting:
-        note = f"{PAUSED} (Rests for {escape(stand.resting)}.)"
+        note = f"{PAUSED} Why here: {escape(stand.resting)}."
     else:
         note = (
             "Goes on by itself; Pause rests at the next event."

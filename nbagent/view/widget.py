@@ -100,6 +100,7 @@ class AgentView:
         self._page_speaks = False
         self.heard = self._clock()
         """When the page was heard last, in seconds of the view's clock."""
+        self._hearers: dict[str, Callable[[Json], None]] = {}
         self._head: Json = {}
         self.timeline = Timeline()
         self._show_head()
@@ -174,6 +175,10 @@ class AgentView:
         """Show a widget above the foot; it is closed with the view."""
         self.widget.children = (*self.widget.children[:-1], widget, self._foot)
 
+    def hear(self, op: str, action: Callable[[Json], None]) -> None:
+        """Have `action` called with each message of the page of that kind, which comes in order with the clicks."""
+        self._hearers[op] = action
+
     def _show_head(self) -> None:
         """Tell the page the header's values, and which call runs since when, where they have changed."""
         running = self.view.running
@@ -211,8 +216,9 @@ class AgentView:
             case "wait" if self._running is not None and self._running["key"] == content.get("key"):
                 self._running = {**self._running, "asked": self._clock() - self._began}
                 self._show_head()
-            case _:
-                pass
+            case op:
+                if (action := self._hearers.get(str(op))) is not None:
+                    action(content)
 
     # ── cards ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

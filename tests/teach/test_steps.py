@@ -251,7 +251,7 @@ async def test_pause_ends_the_wait_between_two_events_and_back_only_looks():
             asyncio.get_running_loop().call_soon(pacer.pause)  # in the minute between the first two events
 
     async def hand(pacer: Pacer) -> None:
-        assert pacer.resting == "a step"
+        assert pacer.resting == "one step"
         if len(pacer.seen) == 1:
             pacer.next()
             return

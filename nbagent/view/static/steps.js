@@ -10,6 +10,8 @@ const HERE_EVERY = 30_000; // ms
 /** @type {Record<string, string>} */
 const KEYS = { n: "next", t: "turn", p: "play", ArrowLeft: "back", ArrowRight: "forward" };
 
+const BREAKS = ".nbagent-stepbreaks";
+
 /**
  * While the view has the panel of a stepped run, its keys press its buttons, anywhere in the view but in boxes and cards.
  * @param {HTMLElement} root
@@ -22,6 +24,9 @@ export function steps(root, model, click, stopped) {
   const onKey = (event) => {
     const target = event.target instanceof Element ? event.target : null;
     const name = KEYS[event.key];
+    const box = target?.closest(BREAKS);
+    const next = box?.closest(".nbagent-steps")?.querySelector(".nbagent-stepnext");
+    if (event.key === "Escape" && next instanceof HTMLElement) next.focus();
     if (!name || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey || event.isComposing) return;
     if (target?.closest("input, textarea, select, .nbagent-card")) return;
     const found = root.querySelector(`.nbagent-steps .nbagent-step${name}`);
@@ -29,7 +34,14 @@ export function steps(root, model, click, stopped) {
     event.preventDefault();
     if (!event.repeat) click(found);
   };
-  root.addEventListener("keydown", onKey, { capture: true, signal: stopped.signal });
+  /** @param {Event} event */
+  const onChange = (event) => {
+    const box = event.target instanceof HTMLInputElement && event.target.closest(BREAKS) ? event.target : null;
+    if (box) model.send({ op: "breaks", text: box.value }); // what the widget syncs may come after the next click
+  };
+  const { signal } = stopped;
+  root.addEventListener("keydown", onKey, { capture: true, signal });
+  root.addEventListener("change", onChange, { capture: true, signal });
   const timer = setInterval(() => {
     if (root.querySelector(".nbagent-steps")) model.send({ op: "here" });
   }, HERE_EVERY);
