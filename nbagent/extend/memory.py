@@ -183,6 +183,7 @@ class Memory:
             self._sdk("create", path=path, file_text=new)
 
     def _sdk(self, command: str, **arguments: Any) -> None:
+        import anthropic  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]  (whole, before its parts: see clients.warm_up)
         from anthropic.lib.tools import ToolError as SdkError  # noqa: PLC0415  (the SDK takes a second)
         from anthropic.tools.memory import BetaLocalFilesystemMemoryTool  # noqa: PLC0415
 

@@ -19,7 +19,11 @@ _IDLE = 2.0  # seconds that an idle connection to another server is kept: llama.
 
 
 def warm_up() -> None:
-    """Import the SDK, which takes about a second: for a background thread. Raises `ConfigError` if it can't be."""
+    """Import the SDK, which takes about a second: for a background thread. Raises `ConfigError` if it can't be.
+
+    Who needs a part of the SDK meanwhile imports `anthropic` first: that waits. A part alone does not wait for the whole, and
+    then both fail (Python takes it for a deadlock).
+    """
     if (told := sdk.in_the_way()) is not None:
         raise told
     try:

@@ -19,7 +19,7 @@ from nbagent.core.errors import ConfigError
 from nbagent.core.messages import Block, Json, Message, reply_events
 from nbagent.core.ports import Model, Request
 from nbagent.models.passing import Passing
-from nbagent.models.scripted import Scripted, ScriptedModel, Value, call, prompt_text, result_text, say
+from nbagent.models.scripted import Scripted, ScriptedModel, Value, call, result_text, say
 
 PREFIX = "broken:"
 _TURNS = 60
@@ -29,13 +29,13 @@ _TURNS = 60
 # ── the good model ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def good() -> ScriptedModel:
+def good(name: str = "good") -> ScriptedModel:
     """Return a model that can do one task: “Count the birds in data/birds.csv by island and write them to data/counts.csv”.
 
     It reads the first file of the prompt, hears of errors, counts the column `island` and writes into the second file, if there is one.
     """
     steps: list[Scripted] = [_step for _ in range(_TURNS)]
-    return ScriptedModel(steps, name="good (scripted)")
+    return ScriptedModel(steps, name=f"{name} (scripted)")
 
 
 _PATH = re.compile(r"[\w/.-]+\.csv")
@@ -45,7 +45,7 @@ _PATIENCE = 12
 
 
 def _step(transcript: Sequence[Message]) -> Value:
-    paths = _PATH.findall(prompt_text(transcript))
+    paths = _PATH.findall(_asked(transcript))
     source = paths[0] if paths else "data/birds.csv"
     seen = _results(transcript)
     counts = next((found for _, text, failed in seen if not failed and (found := counted(text))), None)
@@ -58,6 +58,20 @@ def _step(transcript: Sequence[Message]) -> Value:
     if written:
         return f"{answer(counts)} I could not write {target}: {written[-1][0]}"
     return call("write_file", path=target, content=table(counts))
+
+
+def _asked(transcript: Sequence[Message]) -> str:
+    """Return the person's own words, without what the notebook looks like."""
+    for message in reversed(transcript):
+        blocks = message["content"]
+        if (
+            message["role"] == "user"
+            and not isinstance(blocks, str)
+            and not any(b["type"] == "tool_result" for b in blocks)
+        ):
+            texts = [str(block.get("text", "")) for block in blocks if block["type"] == "text"]
+            return next((text for text in texts if not text.startswith("<context>")), "")
+    return ""
 
 
 def answer(counts: Counter[str]) -> str:
@@ -116,14 +130,9 @@ def _results(transcript: Sequence[Message]) -> list[tuple[str, str, bool]]:
 
 
 class Broken(Passing):
-    """A model around another one; a script is shown under the name of what is broken."""
+    """A model around another one, spoiled in the way `KIND`."""
 
     KIND = ""
-
-    @property
-    def name(self) -> str:
-        """The id of the model."""
-        return self._asked.name if self.place else f"{PREFIX}{self.KIND} (scripted)"
 
 
 class SameCall(Broken):
@@ -252,7 +261,7 @@ def broken(kind: str, model: Model | None = None) -> Model:
         near = difflib.get_close_matches(kind, KINDS, 1)
         hint = f"Did you mean {PREFIX}{near[0]}?" if near else f"There are: {', '.join(KINDS)}, and good."
         raise ConfigError(f"There is no model {PREFIX}{kind}. {hint}")
-    return KINDS[kind](model or good())
+    return KINDS[kind](model or good(f"{PREFIX}{kind}"))
 
 
 def open_broken(spec: str, opened: Callable[[str], Model]) -> Model:

@@ -33,6 +33,7 @@ def glob_tool(workspace: Workspace) -> Tool:
             folder: where to look, relative to the working folder.
         """
         place = workspace.approved(folder, writes=False)
+        import anthropic  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]  (whole, before its parts: see clients.warm_up)
         from anthropic.lib.tools.agent_toolset import beta_glob_tool  # noqa: PLC0415
 
         finder = beta_glob_tool(workspace.context(place))
@@ -61,6 +62,7 @@ def grep_tool(workspace: Workspace) -> Tool:
             folder: a folder or one file, relative to the working folder.
         """
         place = workspace.approved(folder, writes=False)
+        import anthropic  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]  (whole, before its parts: see clients.warm_up)
         from anthropic.lib.tools.agent_toolset import beta_grep_tool  # noqa: PLC0415
 
         # on this thread: the SDK ends a search that takes too long by a signal, which only the main thread gets

@@ -79,6 +79,7 @@ def _read_tool(workspace: Workspace) -> Tool:
         if whole and size > MAX_FILE and place.path.suffix.lower() not in IMAGES:
             raise ToolError(f"{place.shown} has {size} bytes: give start_line and end_line, or load it in a cell")
         given = {"file_path": str(place.path)} | ({} if whole else {"view_range": [max(start_line, 1), end_line or -1]})
+        import anthropic  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]  (whole, before its parts: see clients.warm_up)
         from anthropic.lib.tools.agent_toolset import beta_read_tool  # noqa: PLC0415
 
         said = await ask_sdk(beta_read_tool(workspace.context(place)), given, place)

@@ -116,6 +116,7 @@ class Workspace:
 
     def context(self, place: Place) -> Any:
         """Return the SDK's context: confined to the root and, where it was approved, this one place outside."""
+        import anthropic  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]  (whole, before its parts: see clients.warm_up)
         from anthropic.lib.tools.agent_toolset import AgentToolContext  # noqa: PLC0415  (the SDK takes a second)
 
         return AgentToolContext(
@@ -133,6 +134,7 @@ def limit(place: Place) -> int:
 
 async def ask_sdk(sdk_tool: Any, given: Json, place: Place) -> str | list[Json]:
     """Call one of the SDK's tools; its errors become ours, without the name of its operation."""
+    import anthropic  # noqa: F401, PLC0415  # pyright: ignore[reportUnusedImport]  (whole, before its parts: see clients.warm_up)
     from anthropic.lib.tools import ToolError as SdkError  # noqa: PLC0415
 
     try:
