@@ -34,7 +34,6 @@ from nbagent.app.runtools import MakeTools, tools_of
 from nbagent.app.skills import ForkedSkill
 from nbagent.app.starts import Ground
 from nbagent.app.underway import LiveRun
-from nbagent.app.ways import narrowed
 from nbagent.app.web import Offer, offered
 from nbagent.config import Settings
 from nbagent.core.events import Noted
@@ -174,10 +173,8 @@ class Assembly:
         extension = self.extension
         watched = extension.privacy.notebook(noted.notebook)
         timeout = None if self.place.patient else self.settings.cell_timeout
-        make = narrowed(
-            tools_of(extension, watched, timeout, [*self.foreign, *self.files.tools]), self.ground.ways.tools
-        )
-        make = tools_under(make, self.settings.lesson)
+        make = tools_of(extension, watched, timeout, [*self.foreign, *self.files.tools])
+        make = tools_under(make, self.ground.ways.tools, self.settings.lesson)
         return list(self._made(make, live, noted, Ledger(), ResultStore(), Seen(), child=True).values())
 
     def _made(
@@ -226,8 +223,7 @@ async def assemble(
         *(errand.tools(watched) if errand is not None else ()),
     ]
     lasting = LastingCode(settings.patience(), lambda: live.waits)
-    make = narrowed(tools_of(extension, watched, timeout, more, lasting), ground.ways.tools)
-    make = tools_under(make, settings.lesson)
+    make = tools_under(tools_of(extension, watched, timeout, more, lasting), ground.ways.tools, settings.lesson)
     if errand is None:
         offer = await _web(extension, replace(settings, mode=web), place, ground)
         settings = replace(settings, served=offer.tools)

@@ -10,12 +10,13 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nbagent.app.ways import narrowed
 from nbagent.config import WIDTH as MODE_WIDTH
 from nbagent.config import Settings
 from nbagent.core.errors import ConfigError
@@ -154,10 +155,11 @@ def agent_under(agent: Agent, lesson: Lesson) -> Agent:
     return agent if gate is agent.gate else replace(agent, gate=gate, start=None)
 
 
-def tools_under(make: MakeTools, lesson: Lesson) -> MakeTools:
-    """Return what makes only the tools that the lesson leaves."""
+def tools_under(make: MakeTools, names: Sequence[str], lesson: Lesson) -> MakeTools:
+    """Return what makes only the tools of these names (() for all; see `ways.narrowed`), and of them what the lesson leaves."""
+    chosen = narrowed(make, names)
     if not lesson.tools:
-        return make
+        return chosen
 
     def made(
         results: ResultStore,
@@ -167,7 +169,7 @@ def tools_under(make: MakeTools, lesson: Lesson) -> MakeTools:
         *,
         below: bool = False,
     ) -> list[Tool]:
-        return lesson.chosen(make(results, seen, ledger, on, below=below))
+        return lesson.chosen(chosen(results, seen, ledger, on, below=below))
 
     return made
 

@@ -288,6 +288,10 @@ class Trials:
         return "\n".join(f"{of.kind}: on: {on}; off: {off}" for of, on, off in self.rows)
 
     def _repr_html_(self) -> str:
+        return self.html()
+
+    def html(self) -> str:
+        """Return the table as HTML."""
         head = "".join(
             f'<th style="text-align:left">{text}</th>' for text in ("broken model", "guard", "with it", "without it")
         )

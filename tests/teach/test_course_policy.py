@@ -13,7 +13,8 @@ from nbagent.config import Settings
 from nbagent.core.errors import ConfigError
 from nbagent.core.hooks import Verdict
 from nbagent.core.policy import Hooked, Mode, Policy
-from nbagent.core.tools import Kind
+from nbagent.core.rules import Rule
+from nbagent.core.tools import Kind, Tool
 from nbagent.teach.course_policy import FREE, HINT, NO_LESSON, WIDTH, Lesson, closed, parsed
 from tests.core.test_narrowing import NAMES, a_tool, inputs, rules, texts, tools, verdicts
 
@@ -96,7 +97,13 @@ _RANK = {"deny": 0, "ask": 1, "allow": 2}
 
 @given(settings_, lessons, st.lists(rules, max_size=3), tools, inputs, verdicts, verdicts)
 async def test_no_lesson_allows_what_was_not_allowed_before(
-    settings, lesson, rules, tool, what, said, answered
+    settings: Settings,
+    lesson: Lesson,
+    rules: list[Rule],
+    tool: Tool,
+    what: dict[str, str],
+    said: Verdict,
+    answered: Verdict,
 ) -> None:
     """Whatever the settings, the rules and the hooks say; limits, tools and the web included."""
     after = under(settings, lesson)

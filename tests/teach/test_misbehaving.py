@@ -55,7 +55,7 @@ async def test_the_table_has_a_row_for_each_and_names_guards_that_are_there() ->
         assert f"{name}" in (PACKAGE.parent / file).read_text("utf-8"), each.where
     table = await guards()
     assert [of.kind for of, _, _ in table.rows] == [each.kind for each in PAIRS]
-    assert "data/birds.csv is empty" in table._repr_html_()
+    assert "data/birds.csv is empty" in table.html()
     assert "obedient: on: 2 turns, denied; no harm" in repr(table)
 
 
