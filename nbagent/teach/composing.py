@@ -102,7 +102,7 @@ async def flat(outer: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
         while stack:
             found, raised = await _advanced(stack[-1], sent, raised)
             sent = None
-            if raised is not None:  # it has ended: in its turn, or with an error, which the one above may catch
+            if raised is not None:  # it has ended, or failed
                 stack.pop()
                 if isinstance(raised, StopAsyncIteration):
                     raised = None

@@ -80,7 +80,7 @@ async def etl(source: Path, target: Path) -> AsyncGenerator[Progress | Refused |
                     writer.writerow(row)
                     kept += 1
                 if place % _EVERY == 0 or place == len(rows):
-                    yield Progress("transform and load", place, len(rows), f"{kept} kept")
+                    yield Progress("load", place, len(rows), f"{kept} kept")
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)

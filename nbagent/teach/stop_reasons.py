@@ -208,7 +208,7 @@ class Endings:
         return f'<table style="table-layout:fixed;width:100%"><tr>{titles}</tr>{body}</table>'
 
 
-_LEFT = "text-align:left;vertical-align:top;overflow-wrap:anywhere"
+_LEFT = "text-align:left;vertical-align:top;overflow-wrap:break-word"
 
 
 def _cell(text: str, *more: str) -> str:

@@ -36,8 +36,9 @@ async def _hook(names: Mapping[str, Any]) -> None:
         said = f"with {', '.join(map(str, counts))} calls in its turns"
         if found.end.reason is not Reason.HOOK:
             raise NotYet(f"{said} the run ended with {found.end.reason}, and your function should have ended it.")
-        if not isinstance(found.end.sentence, str) or not any(sign.isdigit() for sign in found.end.sentence):
-            raise NotYet(f"what a person reads is {found.end.sentence!r}. Return a sentence with the number of calls.")
+        sentence: object = found.end.sentence
+        if not isinstance(sentence, str) or not any(sign.isdigit() for sign in sentence):
+            raise NotYet(f"what a person reads is {sentence!r}. Return a sentence with the number of calls.")
         if found.end.turns != turns:
             raise NotYet(f"{said} it should end after turn {turns}, and ended after turn {found.end.turns}.")
     found = await ended([*_looks(1, 1), "Done."], should_continue=names["enough_calls"])
