@@ -237,7 +237,7 @@ def _too_wide(table: Mapping[str, Any], mine: Settings, where: str) -> set[str]:
             or (key == "mode" and is_wider(_typed(key, value, where), mine.mode))
         ):
             wide.add(key)
-        elif key in {"model", "fallback_model"} and "scripted:" in str(value):
+        elif key in {"model", "fallback_model"} and any(w in str(value) for w in ("scripted:", "replay:")):
             wide.add(key)  # it would import a module of the project's
         elif key == "secrets" and "re:" in str(value):
             wide.add(key)  # an expression of somebody else's could keep the kernel busy for ever

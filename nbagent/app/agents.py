@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from nbagent.app.conversation import Conversation
 from nbagent.app.model import RunModel, model_of, open_beside
+from nbagent.app.recording import NO_TAPES, Tapes
 from nbagent.config import Settings
 from nbagent.core.agents import AgentSpec
 from nbagent.core.errors import ConfigError, ToolError
@@ -107,8 +108,12 @@ class Subagents:
     `stands_in`: the run's model is none (an errand's), so subagents that inherit get the one of the settings.
     """
 
-    def __init__(self, extension: Extension, settings: Settings, place: Place, *, stands_in: bool) -> None:
+    def __init__(
+        self, extension: Extension, settings: Settings, place: Place, *, stands_in: bool, tapes: Tapes = NO_TAPES
+    ) -> None:
         self._extension, self._settings, self._place, self._stands_in = extension, settings, place, stands_in
+        self._metered = tapes.through(extension.metered)
+        self._replays = tapes.replay is not None
         self._agent: Agent | None = None
         self._conversation: Conversation | None = None
         self._fresh: Callable[[], Iterable[Tool]] = list
@@ -196,7 +201,7 @@ class Subagents:
 
     def _parent(self) -> Model:
         assert self._agent is not None
-        return self._extension.metered(model_of(self._settings)) if self._stands_in else self._agent.model
+        return self._metered(model_of(self._settings)) if self._stands_in else self._agent.model
 
     def use_model(self, name: str) -> str:
         """Go on with the model `name` for the rest of this run, as a skill may ask; return what to tell people.
@@ -214,15 +219,17 @@ class Subagents:
         """Open a subagent's model: the person's own choice for all, then the call's, the kind's, its parent's."""
         if wanted.startswith("scripted:"):
             raise ConfigError("A call can't name a script as its model.")  # it would import a module
+        if self._replays:  # the recording answers, whichever model it was
+            return parent
         everywhere = os.environ.get(_SUBAGENT_MODEL, "").strip()
         name = (everywhere or wanted or spec.model).removesuffix("[1m]")
         if name not in {"", "inherit"}:
             opened = open_beside(self._settings, name, parent)
             if not everywhere and (wanted or spec.source == "project"):
                 _at_the_same_server(opened, parent)
-            return self._extension.metered(opened)
+            return self._metered(opened)
         if spec.source == "built-in" and spec.name == "Explore" and (less := at_most(parent.name, EXPLORE_AT_MOST)):
-            return self._extension.metered(open_beside(self._settings, less, parent))
+            return self._metered(open_beside(self._settings, less, parent))
         return parent
 
     def _tools(self, spec: AgentSpec) -> Iterable[Tool]:

@@ -29,6 +29,7 @@ from nbagent.app.mentions import given_with
 from nbagent.app.model import open_named, run_model
 from nbagent.app.place import Place
 from nbagent.app.queueing import queue_of
+from nbagent.app.recording import NO_TAPES, Tapes
 from nbagent.app.restarts import gone_with
 from nbagent.app.runtools import MakeTools, tools_of
 from nbagent.app.skills import ForkedSkill
@@ -46,6 +47,7 @@ from nbagent.core.served import SERVED
 from nbagent.core.tools import Tool, Toolset
 from nbagent.tools.lasting import LastingCode
 from nbagent.tools.ledger import Ledger
+from nbagent.tools.recorded import answered
 from nbagent.tools.results import ResultStore, capped
 from nbagent.tools.seen import Seen
 
@@ -76,6 +78,7 @@ class Assembly:
     besides: Besides = field(init=False)
     company: Sequence[str] = ()
     """Names of the tools of the run's company, which its subagents don't get."""
+    tapes: Tapes = NO_TAPES
 
     def __post_init__(self) -> None:
         """Make what its subagents in the background are made by."""
@@ -85,7 +88,7 @@ class Assembly:
         """Return the agent; `gate` holds the rules in force."""
         place, conversation, ledger = self.place, self.conversation, Ledger()
         agent = Agent(
-            model=run_model(self.settings, self.extension.metered, place.human) if self.errand is None else self.errand.model(prompt),
+            model=run_model(self.settings, self.tapes.through(self.extension.metered), place.human) if self.errand is None else self.errand.model(prompt),
             tools=self._tools(ledger, conversation.results, conversation.seen),
             gate=gate,
             approver=place.approver,
@@ -188,7 +191,8 @@ class Assembly:
         )
         made = [tool for tool in made if not child or tool.name not in self.company]
         cut = [capped(tool, results, mask=privacy.vault.mask) for tool in noted.tools(made, own)]
-        return Toolset(map(queue.tool, map(privacy.tool, self.files.watching(cut, child=child))))
+        tools = [queue.tool(privacy.tool(tool)) for tool in self.files.watching(cut, child=child)]
+        return Toolset(tools if self.tapes.results is None else answered(tools, self.tapes.results))
 
 
 async def assemble(
@@ -203,6 +207,7 @@ async def assemble(
     ground: Ground,
     company: Company | None = None,
     web: Mode,
+    tapes: Tapes = NO_TAPES,
 ) -> Assembly:
     """Put a run together: start what it needs, and go on with its conversation or begin one.
 
@@ -210,7 +215,7 @@ async def assemble(
     """
     watched = extension.hooks.watch(extension.privacy.notebook(noted.notebook), place.view.show)
     foreign = await tools_of_run(extension, place, ground)
-    subagents = Subagents(extension, settings, place, stands_in=errand is not None)
+    subagents = Subagents(extension, settings, place, stands_in=errand is not None, tapes=tapes)
     timeout = None if place.patient else settings.cell_timeout
     by_person = errand.skill if isinstance(errand, ForkedSkill) else ""
     files = RunFiles(extension, place, subagents.fork, reads=kept.reads, by_person=by_person)
@@ -237,24 +242,15 @@ async def assemble(
     conversation.session.use(extension.privacy.masking)
     kept.begin(conversation)
     return Assembly(
-        extension,
-        settings,
-        place,
-        kept,
-        noted,
-        watched,
-        foreign,
-        subagents,
-        files,
-        make,
-        conversation,
+        extension, settings, place, kept, noted, watched, foreign, subagents, files, make, conversation,
         errand=errand,
         ground=ground,
         live=live,
         lasting=lasting,
         inbox=_inbox(extension, place, ground, live) if errand is None else Empty(),
         company=[tool.name for tool in with_others],
-    )
+        tapes=tapes,
+    )  # fmt: skip
 
 
 def _inbox(extension: Extension, place: Place, ground: Ground, live: LiveRun) -> Inbox:

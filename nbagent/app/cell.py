@@ -22,6 +22,7 @@ from nbagent.app.model import fallback_of, model_of
 from nbagent.app.onerun import Compose, Outcome, Ready, Request, go, prepared, settings_of
 from nbagent.app.options import parse
 from nbagent.app.place import Place, Reins, find_place
+from nbagent.app.recording import check
 from nbagent.app.skills import forked
 from nbagent.app.underway import LiveRun
 from nbagent.app.undo_commands import show_desk
@@ -154,6 +155,7 @@ def _request(extension: Extension, line: str, body: str, compose: Compose | None
         raise ConfigError(TAKING_BACK)
     if options.get("name") and not options.get("background"):
         raise ConfigError(NAMELESS)
+    check(options)
     extension.wanted_again(options)
     errand = errand or forked(extension, words)
     settings = settings_of(extension, options, words)

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from nbagent.app.lesson import model_under
+from nbagent.app.recording import REPLAY, opened
 from nbagent.config import Settings
 from nbagent.core.errors import ConfigError, Overloaded
 from nbagent.core.messages import Json
@@ -59,7 +60,9 @@ def open_beside(settings: Settings, name: str, beside: Model) -> Model:
 
 
 def model_of(settings: Settings) -> Model:
-    """Return the model of `settings`; raise `ConfigError` for a name that means none."""
+    """Return the model of `settings`; raise `ConfigError` for a name that means none. `replay:FILE` is a recording."""
+    if settings.model.startswith(REPLAY):  # here only: no call and no project's agent may name a file
+        return opened(settings.model.removeprefix(REPLAY))
     return open_named(settings, settings.model or DEFAULT_MODEL)
 
 

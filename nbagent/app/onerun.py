@@ -25,6 +25,7 @@ from nbagent.app.lesson import agent_under
 from nbagent.app.model import RunModel, stands_in
 from nbagent.app.options import NO_SETTINGS
 from nbagent.app.place import Place, View
+from nbagent.app.recording import is_taped, played, tapes_of
 from nbagent.app.replay import RunKey, offer, why_failed
 from nbagent.app.skills import with_its_model
 from nbagent.app.starts import Ground, ground_of
@@ -78,7 +79,7 @@ class Request:
         """By what finished runs of this cell are found."""
         text = f"{prompt}\n{more}".strip()
         own = self.compose is None and self.errand is None and self.company is None
-        return RunKey.of(text, self.given, self.settings.mode, again=not own)
+        return RunKey.of(text, self.given, self.settings.mode, again=not own or is_taped(self.given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class Ready:
 def settings_of(extension: Extension, options: Json, words: str) -> Settings:
     """Return the settings of a cell with these options; raises `ConfigError`."""
     given = {name: value for name, value in options.items() if name not in NO_SETTINGS}
-    settings = with_its_model(extension, words, extension.settings(given), options)
+    settings = played(with_its_model(extension, words, extension.settings(given), options), options)
     if is_asked(options):
         settings = settings_for(settings, extension.outside())
     extension.privacy.use(settings)
@@ -165,6 +166,9 @@ async def _ready(
         place.view.show(before_run(Noted, text=said, level="info"))
     if settings.lesson.line:
         place.view.show(before_run(Noted, text=settings.lesson.line, level="info"))
+    tapes = tapes_of(extension, request.given)
+    if tapes.said:
+        place.view.show(before_run(Noted, text=tapes.said, level="info"))
     mask = extension.privacy.vault.mask
     prompt, more = mask(prompt), mask(more)
     with ExitStack() as open_now:
@@ -176,7 +180,7 @@ async def _ready(
         parts = await assemble(
             extension, settings, place, kept, noted, live,
             errand=request.errand, ground=ground, company=request.company,
-            web=Mode.DONT_ASK if request.asks else settings.mode,
+            web=Mode.DONT_ASK if request.asks else settings.mode, tapes=tapes,
         )  # fmt: skip
         conversation, company = parts.conversation, request.company
         gate, said = _gate(extension, settings, parts, live)
@@ -238,7 +242,8 @@ async def go(ready: Ready) -> Outcome:
         if request.errand is None and request.company is None:
             _can_go_on(ready, ended, session.id)
         extension.hooks.rested(session.id)
-        answer = Answer.of(ended, session.id, not_compared=kept.not_compared(ended))
+        replayed = ready.parts.tapes.replay is not None
+        answer = Answer.of(ended, session.id, replayed=replayed, not_compared=kept.not_compared(ended))
         await conversation.learn(place.notebook, ended.cells)
     if noted.problem:  # of this run's undo, so no part of what is shown when the cell is run again
         problem = before_run(Noted, text=noted.problem)

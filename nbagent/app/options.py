@@ -71,8 +71,24 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--break", type=breakpoints, dest="breaks", metavar="WHERE", help="rest there, with commas between: a state "
                       "(act), the type of an event (call_ended), or a tool that is about to run (tool:run_python)")  # fmt: skip
     made.add_argument("--dry-run", action="store_true", help="show what this cell would send, and send nothing")
+    _taping(made)
     made.add_argument("--out", type=_name, metavar="VAR", help="keep the answer in this variable, too")
     return made
+
+
+def _taping(made: argparse.ArgumentParser) -> None:
+    """Add the options that record a run or play one."""
+    tape = made.add_mutually_exclusive_group()
+    tape.add_argument(
+        "--record", metavar="FILE", help="keep what is asked and what the model streams in FILE (docs/replay.md)"
+    )
+    tape.add_argument(
+        "--replay", metavar="FILE", help="ask no model: play FILE, and stop where the run departs from it"
+    )
+    tape.add_argument("--replay-loose", metavar="FILE", help="play FILE whatever is asked")
+    made.add_argument("--recorded-pace", action="store_true", help="replay as fast as the model was, not at once")
+    made.add_argument("--recorded-results", action="store_true", help="in a replay: run nothing, each call gives what it "
+                      "gave when it was recorded")  # fmt: skip
 
 
 NO_SETTINGS = frozenset(
@@ -91,6 +107,11 @@ NO_SETTINGS = frozenset(
         "step",
         "pace",
         "breaks",
+        "record",
+        "replay",
+        "replay_loose",
+        "recorded_pace",
+        "recorded_results",
     }
 )
 """Options that are no settings."""

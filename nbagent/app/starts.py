@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nbagent.app.consent import before_run
 from nbagent.app.finding import find, last_of, split_point
 from nbagent.app.forks import PLAIN, Making, Past, Point, all_of, past_of, stored
+from nbagent.app.recording import is_taped
 from nbagent.app.ways import NO_WAYS, Ways, tools_named
 from nbagent.config import Settings
 from nbagent.core.errors import ConfigError
@@ -97,6 +98,8 @@ async def ground_of(extension: Extension, place: Place, settings: Settings, give
     if session := str(given.get("session") or ""):
         return await _in_session(extension, place, settings, given, own, session)
     extension.seat = place.document
+    if is_taped(given):  # in a session of its own, so that the same can be asked again
+        return Ground(BACKGROUND, own.applied(settings, given), own, new=True, making=Making(beside=True), own=False)
     if given.get("background"):
         return await _in_background(extension, place, settings, given, own)
     if given.get("new"):
