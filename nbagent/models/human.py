@@ -67,7 +67,7 @@ class Reply:
         """Return what a server would send for this reply."""
         called = any(block.get("type") == "tool_use" for block in self.content)
         reason = self.stop_reason or ("tool_use" if called else "end_turn")
-        return {"role": "assistant", "content": list(self.content), "stop_reason": reason}
+        return {"role": "assistant", "stop_reason": reason, "content": list(self.content)}
 
 
 Ask = Callable[[Turn], Awaitable[Reply]]

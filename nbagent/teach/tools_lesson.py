@@ -60,10 +60,10 @@ def runtime_script() -> list[Scripted]:
 
 
 def as_model() -> list[Scripted]:
-    """Return what stands in for a person who is the model: it guesses a wrong species, reads the error, and asks again."""
+    """Return what stands in for a person who is the model: it leaves the species out, reads the error, and calls again."""
     return [
-        call("count_rows", species="gentoo", min_mass=5500),
-        [say("The species is written with a capital letter."), call("count_rows", species="Gentoo", min_mass=5500)],
+        call("count_rows", min_mass=5500),
+        [say("The species is required."), call("count_rows", species="Gentoo", min_mass=5500)],
         _counted,
     ]
 

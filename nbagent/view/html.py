@@ -85,7 +85,7 @@ def header(view: ViewModel) -> Json:
         "cost": "" if view.stale else cost(view),
         "running": view.ended is None,
         "ended": str(view.ended.reason) if view.ended else "",
-        "asking": bool(view.approvals or view.questions),
+        "asking": view.asks_person,
     }
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nbagent.models.human import Turn
     from nbagent.view.cards import Host
 
-_LEFT_OUT = "(left out)"
+_LEFT_OUT, _CHOOSE = "(left out)", "(choose one)"
 _SEND = "Send reply"
 
 
@@ -39,7 +39,7 @@ class Box:
         """Return what stands in it: as the page `read` it, else as it was synced."""
         found = read.get(str(self.key))
         value = found if isinstance(found, str) else str(self.widget.value)
-        return "" if value == _LEFT_OUT else value
+        return "" if value in {_LEFT_OUT, _CHOOSE} else value
 
     def on(self, read: Json) -> bool:
         """Return whether it is ticked, if it is a tick."""
@@ -191,7 +191,7 @@ def _input(field: Field) -> ipywidgets.Widget:
     """Return the widget of a field: choices to choose from, boxes to write in."""
     match field.kind:
         case "choice":
-            return ipywidgets.Dropdown(options=[_LEFT_OUT, *field.choices])
+            return ipywidgets.Dropdown(options=[_CHOOSE if field.required else _LEFT_OUT, *field.choices])
         case "lines":
             return ipywidgets.Textarea(rows=4)
         case "json":

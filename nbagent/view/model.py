@@ -10,9 +10,12 @@ from dataclasses import dataclass, field, replace
 from nbagent.core import events as ev
 from nbagent.core.events import State
 from nbagent.core.messages import Json, Usage
+from nbagent.models.human import NAME as HUMAN
 from nbagent.view import nested
 from nbagent.view.items import RUNNING, CallItem, Item, QuestionItem, RetryItem, TextItem, ThinkingItem, is_quiet
 from nbagent.view.words import running_name, spoken
+
+YOUR_REPLY = "Waiting for your reply: you are the model"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,11 @@ class ViewModel:
         return _last_activity(self)
 
     @property
+    def asks_person(self) -> bool:
+        """Whether nothing goes on before the person has answered something."""
+        return bool(self.approvals or self.questions) or self.activity == YOUR_REPLY
+
+    @property
     def running(self) -> CallItem | None:
         """The call that runs now, the last of several."""
         if self.ended is None:
@@ -92,7 +100,9 @@ def _last_activity(view: ViewModel) -> str:
         case CallItem(status="writing", discarded="", name=name):
             return f"Writing: {spoken(name, '')[0]}"
         case _:
-            return "Waiting for the model" if view.state is State.THINK else str(view.state)
+            if view.state is not State.THINK:
+                return str(view.state)
+            return YOUR_REPLY if view.model == HUMAN else "Waiting for the model"
 
 
 def key(view: ViewModel, prefix: str) -> str:

@@ -138,6 +138,13 @@ def test_activity_says_what_goes_on():
         "Waiting for you to approve or deny", "Running list variables", "Waiting for your answer", "Done"]  # fmt: skip
 
 
+def test_a_run_whose_model_is_the_person_says_that_it_waits_for_them():
+    started = next(event for event in until(ev.RunStarted) if isinstance(event, ev.RunStarted))
+    view = fold(ViewModel(), dataclasses.replace(started, model="human"))
+    assert (view.activity, view.asks_person) == ("Waiting for your reply: you are the model", True)
+    assert not fold(ViewModel(), started).asks_person
+
+
 def test_twenty_thousand_deltas_fold_in_a_moment():
     deltas = [ev.TextDelta(state=State.THINK, turn=1, at=i / 100, index=0, text="word ") for i in range(20_000)]
     start = time.perf_counter()
