@@ -123,6 +123,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "pydantic": {"core/tools.py": LAZY, "app/mapfields.py": LAZY, "extend/mcp_client.py": LAZY, "extend/mcp_offers.py": LAZY},
     "pygments": {"view/": EAGER},
     "referencing": {"extend/mcp_schema.py": LAZY},
+    "reactivex": {"teach/carriers/reactive.py": LAZY, "teach/against_reactive.py": LAZY},
     "rich": {"headless/report.py": EAGER, "view/terminal.py": EAGER, "outside": EAGER},
     "traitlets": {"app/": EAGER, "jupyter/": EAGER, "view/widget.py": EAGER, "view/tray.py": EAGER, "headless/": EAGER},
     "tornado": {"jupyter/": EAGER},

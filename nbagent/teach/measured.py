@@ -1,0 +1,200 @@
+"""What one carrier does when it is put to the test: each function runs it once and returns what was counted.
+
+Figures, not opinions; what they mean is said in `nbagent.teach.matrix`. Must not know how a carrier works inside: it only uses
+`consume` as its users do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import inspect
+import tracemalloc
+from dataclasses import dataclass
+from types import ModuleType
+
+from nbagent.teach.carriers.job import Event, Job, never
+
+STEPS = 1000
+"""Steps of the long run, as in the seed's "memory per step"."""
+
+TICKS = 200
+"""Rounds of the event loop that a consumer lets go by: everything that is free to go on does so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A long run: steps that were done, frames and bytes more per step (by a straight line), and how it ended."""
+
+    steps: int
+    frames_per_step: float
+    bytes_per_step: float
+    ended: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that was to end early: tool calls that went on after that, whether what it held was given back, results kept."""
+
+    late_calls: int
+    gave_back: bool
+    kept: int
+
+
+async def growth(carrier: ModuleType, steps: int = STEPS) -> Growth:
+    """Run a carrier through `steps` steps; measure the stack's depth and the memory inside every tool call.
+
+    The transcript is kept short, so that only the carrier's own growth is seen. Memory is tracemalloc's, in bytes.
+    """
+    depths: list[int] = []
+    bytes_: list[int] = []
+
+    def probe() -> None:
+        depths.append(_depth())
+        if len(depths) % 10 == 0:
+            bytes_.append(tracemalloc.get_traced_memory()[0])
+
+    async def on_event(_: Event) -> bool:
+        return True
+
+    gc.collect()
+    tracemalloc.start()
+    try:
+        await carrier.consume(Job(steps, window=2, probe=probe), on_event)
+        ended = "done"
+    except RecursionError:
+        ended = "RecursionError"
+    finally:
+        tracemalloc.stop()
+    return Growth(len(depths), _slope(depths), _slope(bytes_[2:]) / 10, ended)
+
+
+def _depth() -> int:
+    frame, depth = inspect.currentframe(), 0
+    while frame is not None:
+        frame = frame.f_back
+        depth += 1
+    return depth
+
+
+def _slope(values: list[int]) -> float:
+    """Return by how much `values` grow from one to the next, as a straight line fitted by least squares."""
+    n = len(values)
+    if n < 2:
+        return 0.0
+    mean_x, mean_y = (n - 1) / 2, sum(values) / n
+    above = sum((x - mean_x) * (y - mean_y) for x, y in enumerate(values))
+    return above / sum((x - mean_x) ** 2 for x in range(n))
+
+
+async def observed(carrier: ModuleType, steps: int = 3) -> list[str]:
+    """Return what a consumer is told, in order, by the names of the events."""
+    seen: list[str] = []
+
+    async def on_event(event: Event) -> bool:
+        seen.append(event[0])
+        return True
+
+    await carrier.consume(Job(steps), on_event)
+    return seen
+
+
+async def paused(carrier: ModuleType, steps: int = 20) -> tuple[int, bool]:
+    """Hold a run at its third event; return how many calls went on meanwhile, and whether it came to its end afterwards."""
+    job, gate, held = Job(steps), asyncio.Event(), asyncio.Event()
+    ends: list[str] = []
+    count = 0
+
+    async def on_event(event: Event) -> bool:
+        nonlocal count
+        count += 1
+        if count == 3:
+            held.set()
+            await gate.wait()
+        if event[0] == "done":
+            ends.append(event[1])
+        return True
+
+    run = asyncio.ensure_future(carrier.consume(job, on_event))
+    waiting = asyncio.ensure_future(held.wait())
+    await asyncio.wait([waiting, run], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    before = len(job.called) if held.is_set() else 0  # never held: it went through all its steps
+    await _ticks()
+    meanwhile = len(job.called) - before
+    gate.set()
+    await run
+    return meanwhile, ends == ["end_turn"] and len(job.called) == steps
+
+
+async def lead(carrier: ModuleType, steps: int = 50) -> int:
+    """Return by how many calls the loop is at most ahead of a consumer that takes its time over each event."""
+    job = Job(steps)
+    ahead: list[int] = []
+    handled = 0
+
+    async def on_event(event: Event) -> bool:
+        nonlocal handled
+        for _ in range(20):
+            await asyncio.sleep(0)
+        handled += event[0] == "result"
+        ahead.append(len(job.called) - handled)
+        return True
+
+    await carrier.consume(job, on_event)
+    return max(ahead[:-1], default=steps)
+
+
+async def flagged(carrier: ModuleType) -> Ended:
+    """End a run by a flag that it looks at (cooperative): the flag is set inside the third call."""
+    job = Job(20)
+    job.probe = lambda: None
+    seen: list[Event] = []
+
+    async def on_event(event: Event) -> bool:
+        seen.append(event)
+        return True
+
+    await carrier.consume(job, on_event, lambda: len(job.called) >= 3)
+    return Ended(len(job.called) - 3, job.closed == job.opened == 1, len(job.called))
+
+
+async def left(carrier: ModuleType) -> Ended:
+    """End a run from its consumer, which has enough at the third result it is given."""
+    job = Job(20)
+    results, at = 0, [0]
+
+    async def on_event(event: Event) -> bool:
+        nonlocal results
+        results += event[0] == "result"
+        if results == 3:
+            at[0] = at[0] or len(job.called)
+            return False
+        return True
+
+    run = asyncio.ensure_future(carrier.consume(job, on_event, never))
+    await asyncio.wait([run])
+    await _ticks()
+    return Ended(len(job.called) - (at[0] or 3), job.closed == job.opened == 1, len(job.called))
+
+
+async def timed_out(carrier: ModuleType) -> Ended:
+    """End a run from outside in the middle of its third call, as a timeout does: its task is cancelled."""
+    job = Job(20)
+    kept: list[Event] = []
+
+    async def on_event(event: Event) -> bool:
+        kept.append(event)
+        return True
+
+    run = asyncio.ensure_future(carrier.consume(job, on_event, never))
+    job.probe = lambda: run.cancel() and None if len(job.called) == 2 else None
+    await asyncio.wait([run])
+    at = len(job.called)
+    await _ticks()
+    return Ended(len(job.called) - at, job.closed == job.opened == 1, sum(event[0] == "result" for event in kept))
+
+
+async def _ticks() -> None:
+    for _ in range(TICKS):
+        await asyncio.sleep(0)

@@ -1,0 +1,137 @@
+"""Five carriers, one job: the same events, calls and messages; the seed's table by figures; what it warns of fails as it says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbagent.teach import against_reactive, antipatterns, differences, matrix, measured
+from nbagent.teach.carriers import CARRIERS, emitter, generator, machine, reactive, recursion
+from nbagent.teach.carriers.job import Job, Messages, beginning
+
+WATCHED = [emitter, machine, reactive, generator]
+
+
+async def _told(carrier, job: Job, messages: Messages) -> list:
+    seen: list = []
+
+    async def on_event(event) -> bool:
+        seen.append(event)
+        return True
+
+    await carrier.consume(job, on_event, messages=messages)
+    return seen
+
+
+@given(st.integers(0, 12))
+async def test_all_carriers_do_the_same_job(steps: int) -> None:
+    told, transcripts, jobs = [], [], []
+    for carrier in CARRIERS.values():
+        job, messages = Job(steps), beginning()
+        told.append(await _told(carrier, job, messages))
+        transcripts.append(messages)
+        jobs.append((job.asked, job.called, job.opened, job.closed))
+    assert all(each == transcripts[0] for each in transcripts)
+    assert all(each == (steps + 1, list(range(1, steps + 1)), 1, 1) for each in jobs)
+    assert told[0] == [("done", "end_turn")]
+    assert all(each == told[1] for each in told[1:])
+    assert [kind for kind, _ in told[1]] == ["think", "reply", "result"] * steps + ["think", "reply", "done"]
+
+
+@given(st.integers(1, 8))
+async def test_a_flag_ends_every_carrier_between_two_calls(after: int) -> None:
+    for carrier in CARRIERS.values():
+        job, messages = Job(20), beginning()
+
+        async def on_event(_) -> bool:
+            return True
+
+        await carrier.consume(job, on_event, lambda job=job: len(job.called) >= after, messages)
+        assert (len(job.called), job.closed) == (after, 1)
+        assert messages[-1]["role"] == "user"  # every call has its result
+
+
+async def test_only_the_recursion_grows() -> None:
+    grown = {name: await measured.growth(carrier) for name, carrier in CARRIERS.items()}
+    assert grown["recursion"].ended == "RecursionError"
+    assert grown["recursion"].steps < measured.STEPS
+    assert grown["recursion"].bytes_per_step > 300
+    for name in ("event emitter", "state machine", "reactive", "async generator"):
+        assert (grown[name].ended, grown[name].steps) == ("done", measured.STEPS), name
+        assert abs(grown[name].frames_per_step) < 0.01, name
+        assert grown[name].bytes_per_step < 100, name
+
+
+async def test_who_pulls_can_hold_and_who_pushes_goes_on() -> None:
+    held = {carrier.__name__.rpartition(".")[2]: await measured.paused(carrier) for carrier in WATCHED}
+    assert held["machine"] == held["generator"] == (0, True)
+    assert held["emitter"][0] > 10
+    assert held["reactive"][0] > 10
+    assert await measured.lead(generator) <= 1 < await measured.lead(emitter)
+
+
+async def test_leaving_ends_what_can_be_left_and_gives_back_what_it_held() -> None:
+    assert (await measured.left(emitter)).late_calls == 17
+    for carrier in (machine, generator, reactive):
+        left = await measured.left(carrier)
+        assert (left.late_calls, left.gave_back) == (0, True), carrier
+    for carrier in CARRIERS.values():
+        cut = await measured.timed_out(carrier)
+        assert (cut.late_calls, cut.gave_back) == (0, True), carrier
+    assert (await measured.timed_out(recursion)).kept == 0
+
+
+async def test_the_table_has_each_claim_of_the_seed_and_a_figure_below_it() -> None:
+    table = matrix.matrix(await matrix.measure())
+    assert {row[0] for row in table.rows if row[1] == "seed"} == set(matrix.CLAIMED)
+    assert sum(row[1] == "here" for row in table.rows) == len(matrix.CLAIMED) + 2
+    assert "RecursionError" in repr(table)
+    assert "<td" in table._repr_html_()
+
+
+async def test_a_carrier_whose_library_is_missing_is_left_out() -> None:
+    class Missing:
+        @staticmethod
+        async def consume(*_: object) -> None:
+            raise ModuleNotFoundError("No module named 'reactivex'")
+
+    assert await matrix.measure({"reactive": Missing}) == {}  # pyright: ignore[reportArgumentType]
+
+
+async def test_the_second_table_counts_what_can_be_counted() -> None:
+    rows = {row[0]: row[1:] for row in (await against_reactive.against_reactive()).rows}
+    assert rows["Backpressure"][0].startswith("at most 0")
+    assert rows["Cold: nothing runs before it is used"] == ("True", "True")
+    assert rows["Two consumers of one run"][0].startswith("each gets a part (6 and 6)")
+    assert "each gets all (12 and 12)" in rows["Two consumers of one run"][1]
+
+
+async def test_the_antipatterns_fail_as_the_seed_says() -> None:
+    assert await antipatterns.done_before_the_first(antipatterns.buffered) == 10
+    assert await antipatterns.done_before_the_first(antipatterns.streamed) == 1
+    assert len(await antipatterns.heard_of(antipatterns.silent)) == 3
+    loud = await antipatterns.heard_of(antipatterns.outspoken)
+    assert [kind for kind, _ in loud] == ["result"] * 3 + ["error"] + ["result"] * 6
+
+
+async def test_python_differs_from_the_seeds_language_where_the_lesson_says() -> None:
+    assert differences.no_yield_star().startswith("SyntaxError")
+    assert await differences.break_does_not_close() == ["after the break", "finally"]
+    assert await differences.aclosing_closes() == ["finally", "after the break"]
+    assert await differences.runs_in_its_consumers_task()
+    assert await differences.a_timeout_across_a_yield() == "CancelledError in the consumer's code"
+    assert (await differences.two_pulls_at_once()).startswith("RuntimeError")
+
+
+@pytest.mark.parametrize("carrier", WATCHED)
+async def test_what_a_tool_raises_reaches_whoever_consumes(carrier) -> None:
+    job = Job(3)
+
+    def fail() -> None:
+        raise ValueError("the tool failed")
+
+    job.probe = fail
+    with pytest.raises(ValueError, match="the tool failed"):
+        await _told(carrier, job, beginning())
+    assert job.closed == 1
