@@ -30,6 +30,7 @@ from nbagent.app.replay import RunKey, offer, why_failed
 from nbagent.app.skills import with_its_model
 from nbagent.app.starts import Ground, ground_of
 from nbagent.app.stepping import stepping
+from nbagent.app.trace import LoopOpening, opens_loop
 from nbagent.app.trusting import asked
 from nbagent.app.underway import LiveRun
 from nbagent.config import Settings
@@ -133,6 +134,8 @@ def settings_of(extension: Extension, options: Json, words: str) -> Settings:
 
 async def prepared(extension: Extension, request: Request, place: Place, live: LiveRun) -> Outcome | Ready:
     """Show the record of the cell's finished run where it still counts, else make a run ready; raises `ConfigError`."""
+    if opens_loop(request.given):
+        place.view = LoopOpening(place.view, live=bool(request.given.get("trace")))
     prompt, more = await request.prompt(place.notebook)
     ground = Ground("", request.settings)
     if request.company is not None and (found := await request.company.ground(extension, place, request.settings)):
@@ -196,6 +199,8 @@ async def _ready(
         agent = agent_under(agent, settings.lesson)
         if request.asks:
             agent = only_answers(agent)
+        if isinstance(view, LoopOpening):
+            view.knows(conversation.session)
         if isinstance(request.compose, Checking):
             wraps.append(request.compose.events)
         if company is not None:

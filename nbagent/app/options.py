@@ -72,6 +72,8 @@ def parser() -> argparse.ArgumentParser:
                       "(act), the type of an event (call_ended), or a tool that is about to run (tool:run_python)")  # fmt: skip
     made.add_argument("--dry-run", action="store_true", help="show what this cell would send, and send nothing")
     _taping(made)
+    made.add_argument("--trace", action="store_true", help="show the loop, too, while it runs and in the record: states, "
+                      "transcript, requests, cost by turn, source lines (%%agent trace: of a finished run)")  # fmt: skip
     made.add_argument("--out", type=_name, metavar="VAR", help="keep the answer in this variable, too")
     return made
 
@@ -112,6 +114,7 @@ NO_SETTINGS = frozenset(
         "replay_loose",
         "recorded_pace",
         "recorded_results",
+        "trace",
     }
 )
 """Options that are no settings."""

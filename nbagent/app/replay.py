@@ -37,6 +37,7 @@ _log = logging.getLogger("nbagent")
 
 _NO_PART = frozenset({
     "again", "stale", "out", "timeout", "cell_timeout", "cell_patience", "budget", "budget_tokens", "max_turns", "preset", "name",
+    "trace",
 })  # fmt: skip
 """Options that don't change the answer of a run that came to its end."""
 

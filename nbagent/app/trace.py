@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from nbagent.app.export import put, shown_path, typed
 from nbagent.app.history import NONE, RUN, Kept, event_in, lines_in, runs_in
 from nbagent.core.errors import ConfigError
-from nbagent.core.events import Event
+from nbagent.core.events import Event, LoopShown, RunStarted
 from nbagent.core.events_json import from_json
 from nbagent.core.messages import Json, Message
 from nbagent.core.shown import visible_plain
@@ -27,6 +27,8 @@ from nbagent.view.text import escape, one_line
 
 if TYPE_CHECKING:
     from nbagent.app.extension import Extension
+    from nbagent.app.place import View
+    from nbagent.core.session import Session
 
 HOW = "%agent trace [RUN] [--turn N] [--save FILE.html [--force]]"
 
@@ -124,6 +126,36 @@ def _turn(seen: LoopSeen, wanted: int | None, number: int) -> int | None:
         return wanted
     there = f"It has turns {turns[0]} to {turns[-1]}." if turns else "It has none."
     raise ConfigError(f"%agent trace: run {number} has no turn {wanted}. {there}")
+
+
+# ── while it runs ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def opens_loop(given: Json) -> bool:
+    """Whether a cell with these options shows its loop: where it is traced, or stepped (then the step panel shows it live)."""
+    return any(given.get(name) for name in ("trace", "step", "pace", "breaks"))
+
+
+class LoopOpening:
+    """A view that is told to show the loop, too, when a run begins; `live`: while it goes on, not only in the record."""
+
+    def __init__(self, view: View, *, live: bool) -> None:
+        self._view, self._live = view, live
+        self._session: Session | None = None
+
+    def knows(self, session: Session) -> None:
+        """Say what session the run is of, before it begins."""
+        self._session = session
+
+    def show(self, event: Event) -> None:
+        """Take one event."""
+        self._view.show(event)
+        if isinstance(event, RunStarted):
+            session = self._session
+            kept = (session.system, session.tools, tuple(session.transcript)) if session is not None else ("", (), ())
+            system, tools, messages = kept
+            self._view.show(LoopShown(state=event.state, turn=event.turn, at=event.at, system=system, tools=tools,
+                                      messages=messages, live=self._live))  # fmt: skip
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────

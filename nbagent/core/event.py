@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class State(StrEnum):
@@ -56,3 +56,18 @@ class Event:
     state: State
     turn: int
     at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopShown(Event):
+    """From here on whoever shows the run shows its loop, too, with what the run's own events do not hold.
+
+    That is what every request begins with: system prompt, tools, and the messages of earlier runs. Not of the loop's making, and not
+    kept: whoever opens the loop adds it. `live`: while the run goes on, too, and not only in its record.
+    """
+
+    type: ClassVar[str] = "loop_shown"
+    system: str = ""
+    tools: tuple[dict[str, Any], ...] = ()
+    messages: tuple[dict[str, Any], ...] = ()
+    live: bool = True

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from nbagent.core.event import Event, Reason, State, Status  # noqa: F401  # pyright: ignore[reportUnusedImport]  (events has their names, too)
+from nbagent.core.event import Event, LoopShown, Reason, State, Status  # noqa: F401  # pyright: ignore[reportUnusedImport]  (events has their names, too)
 from nbagent.core.messages import Block, Json, Usage
 
 

@@ -16,6 +16,7 @@ from nbagent.view import fold_calls as calls
 from nbagent.view import fold_reply as replies
 from nbagent.view import nested
 from nbagent.view.items import STALE, NoteItem, RawItem, RetryItem, SummaryItem, TeamItem, VerifiedItem
+from nbagent.view.loopview.seen import Before, LoopSeen, see
 from nbagent.view.model import ViewModel, add, key, put
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ __all__ = ["ViewModel", "coalesce", "fold", "fold_all"]
 
 def fold(view: ViewModel, event: Event) -> ViewModel:
     """Return `view` with one more event taken in; kinds that are not known only move the clock."""
-    view = replace(view, state=event.state, turn=event.turn, at=event.at)
+    loop = None if view.loop is None else see(view.loop, event)
+    view = replace(view, state=event.state, turn=event.turn, at=event.at, loop=loop)
     match event:
         case ev.TextDelta() | ev.ThinkingDelta() | ev.InputDelta():
             return replies.delta(view, event)
@@ -53,6 +55,8 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
                            answers=event.answers, max_turns=event.max_turns)  # fmt: skip
         case ev.RunEnded():
             return calls.run_ended(view, event)
+        case ev.LoopShown():
+            return replace(view, loop=_opened(view, event))
         case ev.FoundStale():
             return add(replace(view, stale=event.text), NoteItem(key=key(view, "n"), text=event.text, level=STALE))
         case ev.TodosChanged():
@@ -82,6 +86,13 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
             return add(view, RawItem(key=key(view, "w"), turn=event.turn, raw=event.raw))
         case _:
             return view
+
+
+def _opened(view: ViewModel, event: ev.LoopShown) -> LoopSeen:
+    """Return the loop of a run that has only begun."""
+    known = Before(event.system, event.tools, event.messages) if event.system or event.tools else None
+    return see(LoopSeen(run_id=view.run_id, session_id=view.session_id, model=view.model, prompt=view.prompt,
+                        max_turns=view.max_turns, before=known), event)  # fmt: skip
 
 
 def fold_all(events: Iterable[Event], view: ViewModel | None = None) -> ViewModel:

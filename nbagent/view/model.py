@@ -13,6 +13,7 @@ from nbagent.core.messages import Json, Usage
 from nbagent.models.human import NAME as HUMAN
 from nbagent.view import nested
 from nbagent.view.items import RUNNING, CallItem, Item, QuestionItem, RetryItem, TextItem, ThinkingItem, is_quiet
+from nbagent.view.loopview.seen import LoopSeen
 from nbagent.view.words import running_name, spoken
 
 YOUR_REPLY = "Waiting for your reply: you are the model"
@@ -23,7 +24,7 @@ class ViewModel:
     """All that a surface needs to draw a run. `at` is seconds since the run began, as of the last event.
 
     `stale` is the sentence for the record of an earlier run whose inputs have changed, else ""; `approvals` are the open
-    approvals as JSON (see `ports.Approval`), oldest first; `answers`: it only answers; `todos` is the to-do list (`todos_carried`: of an earlier run); `reply` and `count` number the replies and items seen so far.
+    approvals as JSON (see `ports.Approval`), oldest first; `answers`: it only answers; `todos` is the to-do list (`todos_carried`: of an earlier run); `loop`: the run's loop, where it is shown, too; `reply` and `count` number the replies and items seen so far.
     """
 
     state: State = State.THINK
@@ -48,6 +49,7 @@ class ViewModel:
     hooks: tuple[ev.HookStarted, ...] = ()
     todos: tuple[Json, ...] = ()
     todos_carried: bool = False
+    loop: LoopSeen | None = None
     reply: int = 0
     count: int = 0
 

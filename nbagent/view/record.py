@@ -29,6 +29,7 @@ from nbagent.view.items import (
     VerifiedItem,
     is_quiet,
 )
+from nbagent.view.loopview.record import diagram_html
 from nbagent.view.markdown import to_html
 from nbagent.view.querytable import result_html
 from nbagent.view.record_text import ANSWER_LIMIT, PROMPT_LIMIT, markdown, plain
@@ -97,6 +98,7 @@ def _html(view: ViewModel, banner: str) -> str:
         parts.append(todos.record_html(view.todos))
     parts += [teamboard.record_html(item.team) for item in view.items if isinstance(item, TeamItem)]
     parts += [verified.card_html(item.verified) for item in view.items if isinstance(item, VerifiedItem)][-1:]
+    parts += [diagram_html(view.loop)] if view.loop is not None else []
     foot = f"<p><small>{escape(' · '.join(outline.facts(view)))}{_links(view)}</small></p>"
     steps = [item for item in view.items if item.key != answer_key and not is_quiet(item)]
     room = TOTAL_LIMIT - sum(len(part) for part in parts) - len(foot) - 1_000

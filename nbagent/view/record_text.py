@@ -13,6 +13,7 @@ from nbagent.core.shown import visible_plain
 from nbagent.view import outline, teamtext, todos, verified
 from nbagent.view.html import line_of
 from nbagent.view.items import TeamItem, VerifiedItem
+from nbagent.view.loopview.words import record_text
 from nbagent.view.text import clip, count, few_lines, one_line, plain_output
 from nbagent.view.web import found, pages_lines
 from nbagent.view.words import hint
@@ -57,7 +58,8 @@ def markdown(view: ViewModel, banner: str = "") -> str:
     parts = [f"**{_markdown_words(few_lines(banner))}**" if banner.strip() else ""]
     parts += [f"> {prompt}" if prompt and not view.answers else "", answer, _markdown_words(outline.checked(view))]
     told = "" if outline.simply_answered(view) else f"{ending} {_markdown_sentence(next_step)}"
-    parts += [told, _todos(view), *_teams(view), *_verdict(view), _calls(view)]
+    loop = f"```\n{record_text(view.loop)}\n```" if view.loop is not None else ""
+    parts += [told, _todos(view), *_teams(view), *_verdict(view), loop, _calls(view)]
     parts += [f"*{_markdown_words(' · '.join(outline.facts(view)))}*"]
     parts += [_markdown_sentence(_still(view))]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
@@ -151,6 +153,7 @@ def plain(view: ViewModel, banner: str = "") -> str:
         parts.append("\n".join(todos.record_lines(view.todos)))
     parts += ["\n".join(teamtext.lines(item.team)) for item in view.items if isinstance(item, TeamItem)]
     parts += [verified.plain(item.verified) for item in view.items if isinstance(item, VerifiedItem)][-1:]
+    parts += [record_text(view.loop)] if view.loop is not None else []
     parts += ["\n".join(lines), " · ".join(outline.facts(view)), _still(view).replace("`", "")]
     return "\n\n".join(part for part in parts if part)
 

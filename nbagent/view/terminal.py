@@ -15,6 +15,7 @@ from nbagent.view import teamtext, todos, verified
 from nbagent.view.fold import ViewModel, fold
 from nbagent.view.html import STATUS_WORDS, line_of
 from nbagent.view.items import CallItem, TeamItem, is_quiet
+from nbagent.view.loopview.words import record_text
 from nbagent.view.text import clip, clip_end, count, duration, few_lines, one_line, plain_output
 from nbagent.view.web import found, pages_lines
 from nbagent.view.words import answer_words, answered, arguments, facts, hint, in_one, summed_up
@@ -243,6 +244,8 @@ class TerminalView:
         if event.next_step:
             self._line(f"  {_said(event.next_step)}")
         self._line(" · ".join([*facts(self.view), duration(event.at)]), "dim")
+        if self.view.loop is not None:
+            self._block(record_text(self.view.loop))
 
 
 def _said(text: str) -> str:

@@ -27,6 +27,7 @@ from nbagent.view.cards import ApprovalCard, Wakes, button, close_tree
 from nbagent.view.fold import ViewModel, coalesce, fold_all
 from nbagent.view.humancard import HumanCard
 from nbagent.view.items import QuestionItem
+from nbagent.view.loopview.panel import LoopPanel
 from nbagent.view.patches import Page
 from nbagent.view.text import escape
 from nbagent.view.words import running_name
@@ -115,6 +116,7 @@ class AgentView:
         self._human: list[HumanCard] = []
         self._open: dict[str, Ask] = {}
         self._listeners: list[Callable[[], None]] = []
+        self._loop_panel: LoopPanel | None = None
         self._asked: set[str] = set()
         self._foot = ipywidgets.HBox([self._spare, self._stop])
         self._foot.add_class("nbagent-foot")
@@ -128,6 +130,9 @@ class AgentView:
         if self._closed:
             return
         self._events.append(event)
+        if isinstance(event, ev.LoopShown) and event.live and self._loop_panel is None:
+            self._loop_panel = LoopPanel()
+            self.add(self._loop_panel.widget)
         due = self._flushed + INTERVAL - self._loop.time()
         if due <= 0 or isinstance(ev.innermost(event), _AT_ONCE):
             self.flush()
@@ -160,6 +165,7 @@ class AgentView:
             self._seq += 1
             self.timeline.send({"op": "patch", "seq": self._seq, "ops": operations})
         self._show_head()
+        self._show_loop()
         self._sync_cards()
 
     def close(self) -> None:
@@ -167,6 +173,8 @@ class AgentView:
         if self._timer is not None:
             self._timer.cancel()
         self._closed = True
+        if self._loop_panel is not None:
+            self._loop_panel.close()
         self._cards.clear()
         self._opens({})
         close_tree(self.widget)
@@ -178,6 +186,11 @@ class AgentView:
     def hear(self, op: str, action: Callable[[Json], None]) -> None:
         """Have `action` called with each message of the page of that kind, which comes in order with the clicks."""
         self._hearers[op] = action
+
+    def _show_loop(self) -> None:
+        """Show the loop below the timeline, where it was opened."""
+        if self._loop_panel is not None and self.view.loop is not None:
+            self._loop_panel.show(self.view.loop)
 
     def _show_head(self) -> None:
         """Tell the page the header's values, and which call runs since when, where they have changed."""

@@ -122,5 +122,8 @@ async def test_the_loop_of_a_finished_run_is_shown_in_its_kernel(tmp_path):
             assert "<svg" in html and "the whole request: system" in html and "nbagent/core/loop.py" in html
             body = server.requests[-1].body
             assert f"{len(body['messages'])} message" in html and f"{len(body['tools'])} tools" in html
-            (await room.cell("%agent trace 7")).says("there is no run '7'. The nearest is run 1 (“Look at it”)")
+            shown = await room.cell("%%agent --trace\nAnd now", calls("list_variables"), "Still nothing.")
+            shown.says("Still nothing.", "Path: Start → Think → Act → Observe → Think → Done")
+            assert "data:image/svg+xml" in shown.cell.outputs[-1].data["text/html"]
+            (await room.cell("%agent trace 7")).says("there is no run '7'. The nearest is run 2 (“And now”)")
         server.assert_clean()

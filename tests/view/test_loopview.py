@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
 from pathlib import Path
 
@@ -16,9 +17,12 @@ from nbagent.core.events import Event, Reason, State, Status
 from nbagent.core.limits import Limits
 from nbagent.core.messages import Usage, image_block, text_block
 from nbagent.models.scripted import ScriptedModel, Turn, call, say, think
+from nbagent.view.fold import coalesce, fold_all
 from nbagent.view.loopview import Before, LoopSeen, diagram_html, html, places, see, see_all, text
 from nbagent.view.loopview.exchange import rebuilt
+from nbagent.view.loopview.panel import MESSAGES, Pieces
 from nbagent.view.loopview.source import Sources
+from nbagent.view.record import record
 from tests.core.rig import Person, play
 
 EVIL = '<script>alert(1)</script><img src="http://evil.example/x.png" onerror=alert(2)> \u202egnp.exe \x1b[31m'
@@ -77,7 +81,7 @@ some_events = st.one_of(
 @given(st.lists(some_events, max_size=25))
 def test_any_events_in_any_order_are_folded_and_drawn(events: list[Event]):
     seen = see_all(events)
-    assert sum(step.events for step in seen.path) == len(events)
+    assert sum(step.events for step in seen.path) == sum(not isinstance(event, ev.TextDelta) for event in events)
     for one in seen.requests:
         assert one.first >= 0 and one.upto <= len(seen.messages)
     page = html(seen) + diagram_html(seen)
@@ -242,3 +246,58 @@ async def test_a_broken_reply_is_counted_and_its_request_is_one():
 
 def test_nothing_yet_is_said():
     assert "Nothing has happened yet" in text(LoopSeen()) and "Nothing has happened yet" in html(LoopSeen())
+
+
+# ── live ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_step_draws_only_what_is_new():
+    events, pieces, seen = (await play(*task(), person=Person(True))).events, Pieces(), LoopSeen()
+    for event in events:
+        seen = see(seen, event)
+        for piece in pieces.changes(seen):
+            assert piece["html"]
+    assert pieces.drawn <= 3 * len(seen.messages), "when it comes, when it is sent, when it is not new any more"
+    assert [piece["key"] for piece in pieces.all() if piece["region"] == "transcript"] == [f"m{n}" for n in range(6)]
+    assert pieces.changes(seen) == []
+
+
+async def test_the_live_view_keeps_the_last_messages():
+    pieces, seen = Pieces(), LoopSeen()
+    for turn in range(1, 60):
+        new = ({"role": "user", "content": [text_block(f"message {turn}")]},)
+        seen = see(seen, ev.RequestSent(state=State.THINK, turn=turn, at=0.0, model="m", new=new, prefix="p"))
+        pieces.changes(seen)
+    keys = [piece["key"] for piece in pieces.all() if piece["region"] == "transcript"]
+    assert keys == [f"m{n}" for n in range(59 - MESSAGES, 59)]
+
+
+def opened(events: list[Event]) -> list[Event]:
+    """The events with the loop opened where the run begins."""
+    shown = ev.LoopShown(state=State.THINK, turn=0, at=0.0, system="be good", tools=({"name": "look"},))
+    return [events[0], shown, *events[1:]]
+
+
+async def test_the_record_has_the_loop_only_where_it_was_opened():
+    events = (await play(*task(), person=Person(True))).events
+    plain, traced = record(fold_all(events)), record(fold_all(opened(events)))
+    assert not any("The loop" in text for text in plain.values())
+    assert "data:image/svg+xml;base64," in traced["text/html"] and "<table>" in traced["text/html"]
+    for kind in ("text/plain", "text/markdown"):
+        assert "Path: Start → Think → Act → Observe" in traced[kind] and "3,400" in traced[kind]
+    loop = fold_all(coalesce(opened(events))).loop
+    assert loop.before.system == "be good" and loop.prompt == "do it" and loop.max_turns == 25
+
+
+async def test_the_panel_sends_what_it_was_shown_within_its_interval(person):
+    events = opened((await play(*task(), person=Person(True))).events)
+    person.shows(events)
+    panel = person.view.widget.children[-2]
+    came = person.page.arrival = asyncio.Event()
+    await asyncio.wait_for(came.wait(), 5)
+    sent = [
+        d["content"] for c, t, d in person.page if c == panel.model_id and t == "comm_msg" and d["method"] == "custom"
+    ]
+    assert [message["seq"] for message in sent] == list(range(1, len(sent) + 1))
+    shown = {piece["key"]: piece["html"] for message in sent for piece in message["pieces"]}
+    assert "Over after 3 turns" in shown["state"] and "Done." in shown["m5"]

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_PIECES = (ev.TextDelta, ev.ThinkingDelta, ev.InputDelta)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One stay in a state: in which turn, from when (seconds since the run began), and how many events it gave."""
+    """One stay in a state: in which turn, and how many events it gave, pieces of a reply not counted."""
 
     turn: int
     state: State
-    at: float
     events: int = 1
 
 
@@ -201,11 +203,13 @@ def see_all(events: Iterable[Event], seen: LoopSeen | None = None) -> LoopSeen:
 
 
 def _walked(seen: LoopSeen, event: Event) -> LoopSeen:
-    path = seen.path
+    path, number = seen.path, 1
+    if isinstance(event, _PIECES):  # many or, merged, one: the same is seen
+        event, number = replace(event, text=""), 0
     if path and (path[-1].turn, path[-1].state) == (event.turn, event.state):
-        path = (*path[:-1], replace(path[-1], events=path[-1].events + 1))
+        path = (*path[:-1], replace(path[-1], events=path[-1].events + number)) if number else path
     else:
-        path = (*path, Step(event.turn, event.state, event.at))
+        path = (*path, Step(event.turn, event.state, number))
     return replace(seen, state=event.state, turn=event.turn, at=event.at, event=event, path=path)
 
 
@@ -235,7 +239,7 @@ def _sums_up(event: ev.RequestSent) -> bool:
 
 
 def _replied(seen: LoopSeen, event: ev.ReplyEnded) -> LoopSeen:
-    content = event.content
+    content = tuple(block for block in event.content if hasattr(block, "get"))  # from a damaged file: anything
     messages = seen.messages
     if content:
         messages = (*messages, Said({"role": "assistant", "content": list(content)}, event.turn))

@@ -59,7 +59,7 @@ def sums_of(seen: LoopSeen) -> tuple[str, ...]:
 
 def turns_html(seen: LoopSeen, chosen: int | None = None, *, inline: bool = False) -> str:
     """Return the table of turns; `chosen` is marked. `inline`: for where no stylesheet is."""
-    rows = [turn for turn in seen.turns if turn.requests or turn.calls]
+    rows = [turn for turn in seen.turns if turn.requests or turn.replies or turn.calls]
     if not rows:
         return "" if inline else "<h4>Tokens and cost, turn by turn</h4><p>No request was sent yet.</p>"
     left = len(rows) - len(rows[-ROWS:])

@@ -43,9 +43,19 @@ def text(seen: LoopSeen, sources: Sources | None = None, *, turn: int | None = N
     return visible_plain(without_ansi("\n\n".join(parts)), spaces=False)
 
 
+def record_text(seen: LoopSeen) -> str:
+    """Return what a record says of the loop: where it ended, the path, and the table of turns."""
+    said = f"The loop. {now_words(seen)}\nPath: {path_words(seen.path, 30)}\n{table(seen)}"
+    return visible_plain(without_ansi(said), spaces=False).replace("```", "` ` `")
+
+
 def table(seen: LoopSeen) -> str:
     """Return the table of turns as text."""
-    rows = [HEADS, *(cells_of(turn) for turn in seen.turns if turn.requests or turn.calls), sums_of(seen)]
+    rows = [
+        HEADS,
+        *(cells_of(turn) for turn in seen.turns if turn.requests or turn.replies or turn.calls),
+        sums_of(seen),
+    ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADS))]
     lines = []
     for row in rows:
