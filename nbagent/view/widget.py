@@ -165,7 +165,8 @@ class AgentView:
             self._seq += 1
             self.timeline.send({"op": "patch", "seq": self._seq, "ops": operations})
         self._show_head()
-        self._show_loop()
+        if self._loop_panel is not None and self.view.loop is not None:
+            self._loop_panel.show(self.view.loop)
         self._sync_cards()
 
     def close(self) -> None:
@@ -186,11 +187,6 @@ class AgentView:
     def hear(self, op: str, action: Callable[[Json], None]) -> None:
         """Have `action` called with each message of the page of that kind, which comes in order with the clicks."""
         self._hearers[op] = action
-
-    def _show_loop(self) -> None:
-        """Show the loop below the timeline, where it was opened."""
-        if self._loop_panel is not None and self.view.loop is not None:
-            self._loop_panel.show(self.view.loop)
 
     def _show_head(self) -> None:
         """Tell the page the header's values, and which call runs since when, where they have changed."""
