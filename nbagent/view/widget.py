@@ -174,8 +174,7 @@ class AgentView:
         if self._timer is not None:
             self._timer.cancel()
         self._closed = True
-        if self._loop_panel is not None:
-            self._loop_panel.close()
+        self._loop_panel = None
         self._cards.clear()
         self._opens({})
         close_tree(self.widget)

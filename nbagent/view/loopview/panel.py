@@ -110,8 +110,13 @@ class LoopPanel:
         self._pieces = Pieces()
         self._latest: LoopSeen | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._sent, self._seq, self._closed = float("-inf"), 0, False
+        self._sent, self._seq = float("-inf"), 0
         self.widget.on_msg(lambda _widget, content, _buffers: self._post(self._asked, content))
+
+    @property
+    def _closed(self) -> bool:
+        """Whether the view that holds the widget has closed it."""
+        return self.widget.comm is None
 
     def show(self, seen: LoopSeen) -> None:
         """Show what has been seen of the loop, within `INTERVAL` seconds; the last one counts."""
@@ -134,12 +139,6 @@ class LoopPanel:
             self._seq += 1
             self.widget.send({"op": "patch", "seq": self._seq, "pieces": pieces})
 
-    def close(self) -> None:
-        """End it; the widget is closed with the view that holds it."""
-        self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-
     def _asked(self, content: Any) -> None:
         if isinstance(content, dict) and content.get("op") == "snapshot" and not self._closed:
             self.flush()
@@ -149,4 +148,4 @@ class LoopPanel:
         try:
             self._loop.call_soon_threadsafe(action, content)
         except RuntimeError:  # the loop is closed: nothing is shown any more
-            self._closed = True
+            pass
