@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from nbagent.teach.exercises import Exercise, exercises_of
@@ -29,12 +30,13 @@ def written(page: str, number: str) -> str:
     return page.partition(HEAD)[0].rstrip() + "\n\n" + answers(number)
 
 
-def main(folder: Path) -> None:
-    """Write the answers of each page in `folder` anew; a page is named as its notebook is."""
-    for number, name in LESSONS.items():
+def main(folder: Path, numbers: Sequence[str] = ()) -> None:
+    """Write the answers of the pages with these numbers (none: of all) in `folder` anew; a page is named as its notebook is."""
+    for number in numbers or LESSONS:
+        name = LESSONS[number]
         page = folder / f"{number}_{name}.md"
         page.write_text(written(page.read_text("utf-8"), number), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])
