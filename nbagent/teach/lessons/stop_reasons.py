@@ -30,15 +30,19 @@ def _looks(*counts: int) -> list[Scripted]:
     return [[call("look", what=f"{turn}.{n}") for n in range(count)] for turn, count in enumerate(counts)]
 
 
+def _has_number(said: object) -> bool:
+    """Whether it is a sentence (a learner's function may return anything) with a number in it."""
+    return isinstance(said, str) and any(sign.isdigit() for sign in said)
+
+
 async def _hook(names: Mapping[str, Any]) -> None:
     for counts, turns in (((1, 1, 1, 1, 1), 3), ((2, 2, 2), 2), ((5, 1), 1)):
         found = await ended([*_looks(*counts), "Done."], should_continue=names["enough_calls"])
         said = f"with {', '.join(map(str, counts))} calls in its turns"
         if found.end.reason is not Reason.HOOK:
             raise NotYet(f"{said} the run ended with {found.end.reason}, and your function should have ended it.")
-        sentence: object = found.end.sentence
-        if not isinstance(sentence, str) or not any(sign.isdigit() for sign in sentence):
-            raise NotYet(f"what a person reads is {sentence!r}. Return a sentence with the number of calls.")
+        if not _has_number(found.end.sentence):
+            raise NotYet(f"what a person reads is {found.end.sentence!r}. Return a sentence with the number of calls.")
         if found.end.turns != turns:
             raise NotYet(f"{said} it should end after turn {turns}, and ended after turn {found.end.turns}.")
     found = await ended([*_looks(1, 1), "Done."], should_continue=names["enough_calls"])
