@@ -38,7 +38,7 @@ async def against_reactive() -> Table:
     return Table(
         ("", "async generator", "reactive"),
         rows,
-        "The two last rows of the first column are the seed's opinion; all figures were counted here.",
+        "What each is best for is the seed's opinion; all figures were counted here.",
     )
 
 
