@@ -21,7 +21,7 @@ from nbagent.config import Settings
 from nbagent.core.errors import ConfigError, NbagentError
 from nbagent.core.ports import Model
 from nbagent.core.shown import visible_plain
-from nbagent.models import AnthropicModel, Endpoint, Facts, voice
+from nbagent.models import AnthropicModel, Endpoint, Facts, HumanModel, voice
 from nbagent.models.catalog import ALIASES, DEFAULT_MODEL, nearest, resolve
 
 if TYPE_CHECKING:
@@ -139,13 +139,14 @@ def report(extension: Extension, settings: Settings) -> str:
     lines = [f"model      {opened.name}{as_named}", f"           {_facts(opened)}"]
     if settings.fallback_model:
         second, why = fallback_of(settings)
-        lines.append(
-            f"fallback   {settings.fallback_model if second is None else second.name}, {why or 'if overloaded'}"
-        )
+        lines.append(f"fallback   {settings.fallback_model if second is None else second.name}, {why or _when(opened)}")
     lines += _labelled("used by", _used(extension))
     lines += _labelled("subagents", _kinds(extension))
     names = [f"{short} = {resolve(short, os.environ)}" for short in ALIASES]
-    lines += _labelled("names", [*names, f"{OPUSPLAN} = opus in plan mode, else sonnet", "or any model id"])
+    lines += _labelled(
+        "names",
+        [*names, f"{OPUSPLAN} = opus in plan mode, else sonnet", "human = you write the replies", "or any model id"],
+    )
     lines += _labelled("endpoints", [_endpoint(one) for one in settings.endpoints.values()] or [_NO_ENDPOINTS])
     lines.append("change     %agent model NAME, or for one cell %%agent -m NAME")
     return visible_plain("\n".join(lines))
@@ -158,7 +159,13 @@ def _labelled(label: str, lines: Sequence[str]) -> list[str]:
     return [f"{label if not place else '':<11}{line}" for place, line in enumerate(lines)]
 
 
+def _when(first: Model) -> str:
+    return "where nobody is there" if isinstance(first, HumanModel) else "if overloaded"
+
+
 def _facts(model: Model) -> str:
+    if isinstance(model, HumanModel):
+        return "you write the replies, in a card of the cell; free"
     found = getattr(model, "facts", None)
     facts = found if isinstance(found, Facts) else Facts()
     price = (

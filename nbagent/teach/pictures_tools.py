@@ -5,6 +5,8 @@ from __future__ import annotations
 from nbagent.teach.pictures import Picture
 
 _INK, _GROUND, _LIT, _EDGE, _BAD = "#263238", "#fbfbf8", "#cfe3f5", "#607d8b", "#b3541e"
+_DOWN = (90, 270, 450, 590)
+"""Where the ways out of the four steps go down."""
 
 
 def _box(x: int, y: int, title: str, below: str, fill: str = "#ffffff") -> str:
@@ -37,9 +39,9 @@ def a_call() -> Picture:
         _box(90 + 180 * place, 60, *step, fill=_LIT if place == 3 else "#ffffff") for place, step in enumerate(steps)
     )
     onward = "".join(_arrow(f"M{168 + 180 * place} 60H{190 + 180 * place}") for place in range(3))
-    errors = "".join(_arrow(f"M{90 + 180 * place} 88V148", _BAD) for place in range(4))
+    errors = "".join(_arrow(f"M{_DOWN[place]} 88V148", _BAD) for place in range(4))
     said = "".join(
-        f'<text x="{96 + 180 * place}" y="122" font-size="12" text-anchor="start" fill="{_BAD}">{words}</text>'
+        f'<text x="{_DOWN[place] + 6}" y="122" font-size="12" text-anchor="start" fill="{_BAD}">{words}</text>'
         for place, words in enumerate(("no such tool", "wrong arguments", "not allowed", "it raised"))
     )
     below = (
@@ -50,7 +52,7 @@ def a_call() -> Picture:
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 206" width="720" height="206" style="max-width:100%;height:auto">'
         f'<defs>{_head("t", _EDGE)}{_head("b", _BAD)}</defs><rect width="720" height="206" rx="10" fill="{_GROUND}"/>'
         f'<g font-family="sans-serif" font-size="14" fill="{_INK}" text-anchor="middle">{boxes}{onward}{errors}{said}'
-        f'{_arrow("M666 88V148")}{below}</g></svg>'
+        f'{_arrow("M680 88V148")}{below}</g></svg>'
     )  # fmt: skip
     return Picture(
         svg,

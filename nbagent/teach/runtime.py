@@ -207,7 +207,10 @@ class BeTheRuntime:
 
     def _repr_html_(self) -> str:
         head, *rest = self._lines()
-        body = "".join(f"<pre style='margin:2px 0;white-space:pre-wrap'>{html.escape(line)}</pre>" for line in rest)
+        body = "".join(
+            f"<div style='margin:2px 0;font-family:monospace;overflow-wrap:anywhere'>{html.escape(line)}</div>"
+            for line in rest
+        )
         return (
             "<div style='border-left:4px solid #1976d2;padding:4px 10px;margin:4px 0'>"
             f"<b>{html.escape(head)}</b>{body}</div>"
