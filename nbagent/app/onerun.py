@@ -42,6 +42,7 @@ from nbagent.core.policy import Mode, Policy
 from nbagent.core.ports import Notebook
 from nbagent.core.run import Agent
 from nbagent.core.timelimit import TimeLimit
+from nbagent.view.items import LESSON
 
 STOPPING = frozenset({Reason.ERROR, Reason.INTERRUPTED, Reason.CELL_GONE})
 """Ends of a run at which its cell fails, so that Run All stops."""
@@ -168,7 +169,7 @@ async def _ready(
     if request.errand is None and (said := stands_in(settings, place.human)):
         place.view.show(before_run(Noted, text=said, level="info"))
     if settings.lesson.line:
-        place.view.show(before_run(Noted, text=settings.lesson.line, level="info"))
+        place.view.show(before_run(Noted, text=settings.lesson.line, level=LESSON))
     tapes = tapes_of(extension, request.given)
     if tapes.said:
         place.view.show(before_run(Noted, text=tapes.said, level="info"))

@@ -262,7 +262,7 @@ class HookEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted(Event):
-    """One sentence for the person about something unusual that the loop handled (`level`: info or warning)."""
+    """One sentence for the person about something unusual that the loop handled (`level`: info or warning; lesson: a teacher's rules)."""
 
     type: ClassVar[str] = "noted"
     text: str

@@ -24,6 +24,7 @@ NOBODY: Final = "no answer"
 _UNSEEN: Final = frozenset({WRITING, WAITING, RUNNING, "ok"})
 
 STALE: Final = "stale"
+LESSON: Final = "lesson"
 """Level of the note that an old record is shown; in a static record the banner says it."""
 
 
@@ -120,7 +121,7 @@ class QuestionItem(Item):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteItem(Item):
-    """One sentence about something unusual; `level` is info, warning or `STALE`."""
+    """One sentence about something unusual; `level` is info, warning, `LESSON` (a teacher's rules), or `STALE`."""
 
     text: str
     level: str

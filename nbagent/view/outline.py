@@ -12,7 +12,7 @@ from nbagent.core.events import Reason
 from nbagent.core.shown import visible_plain
 from nbagent.view import nested
 from nbagent.view.html import STATUS_WORDS, texts_and_images
-from nbagent.view.items import CallItem, Nested, TextItem, VerifiedItem, is_listed
+from nbagent.view.items import LESSON, CallItem, Nested, NoteItem, TextItem, VerifiedItem, is_listed
 from nbagent.view.text import duration, few_lines, one_line, plain_output
 from nbagent.view.words import LOOKS, error_line, in_one
 from nbagent.view.words import facts as used
@@ -42,8 +42,9 @@ def _on_card(text: str, view: ViewModel) -> bool:
 
 
 def facts(view: ViewModel) -> list[str]:
-    """Return model, turns, tokens, cost and time."""
-    said = [one_line(view.model, 80), *used(view), duration(view.at)]
+    """Return model, turns, tokens, cost and time, and what a teacher had set."""
+    rules = [one_line(item.text, 600) for item in view.items if isinstance(item, NoteItem) and item.level == LESSON][:1]
+    said = [one_line(view.model, 80), *used(view), duration(view.at), *rules]
     return [visible_plain(fact, spaces=False) for fact in said if fact]
 
 
