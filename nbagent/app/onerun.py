@@ -29,7 +29,7 @@ from nbagent.app.recording import is_taped, played, tapes_of
 from nbagent.app.replay import RunKey, offer, why_failed
 from nbagent.app.skills import with_its_model
 from nbagent.app.starts import Ground, ground_of
-from nbagent.app.stepping import stepping
+from nbagent.app.stepping import is_paced, stepping
 from nbagent.app.trace import LoopOpening, opens_loop
 from nbagent.app.trusting import asked
 from nbagent.app.underway import LiveRun
@@ -136,7 +136,8 @@ def settings_of(extension: Extension, options: Json, words: str) -> Settings:
 async def prepared(extension: Extension, request: Request, place: Place, live: LiveRun) -> Outcome | Ready:
     """Show the record of the cell's finished run where it still counts, else make a run ready; raises `ConfigError`."""
     if opens_loop(request.given):
-        place.view = LoopOpening(place.view, live=bool(request.given.get("trace")))
+        shown_below = is_paced(request.given) and place.live is not None  # by the buttons
+        place.view = LoopOpening(place.view, live=bool(request.given.get("trace")) and not shown_below)
     prompt, more = await request.prompt(place.notebook)
     ground = Ground("", request.settings)
     if request.company is not None and (found := await request.company.ground(extension, place, request.settings)):

@@ -64,9 +64,14 @@ def breakpoints(text: str) -> str:
     return text
 
 
+def is_paced(given: Json) -> bool:
+    """Whether a cell asks for its run to be paced."""
+    return any(given.get(name) for name in ("step", "pace", "breaks"))
+
+
 def stepping(given: Json, place: Place, stop: Stop, limit: TimeLimit) -> Pacer | None:
     """Return what paces a run with these options, None where it isn't paced; a view with buttons gets them."""
-    if not any(given.get(name) for name in ("step", "pace", "breaks")):
+    if not is_paced(given):
         return None
     breaks = str(given.get("breaks") or "")
     options: dict[str, Any] = {
@@ -123,7 +128,12 @@ def _clicked(place: Place, view: AgentView, options: Json) -> Pacer:
         return ""
 
     presses = Presses(pacer.next, pacer.next_turn, play_or_pause, pacer.back, pacer.forward, break_at)
-    panel = StepPanel(presses, view.post, ", ".join(map(str, pacer.breaks)))
+    panel = StepPanel(
+        presses,
+        view.post,
+        ", ".join(map(str, pacer.breaks)),
+        lambda: view.view.loop.before if view.view.loop is not None else None,
+    )
     view.add(panel.widget)
     view.hear("breaks", lambda content: panel.set_breaks(str(content.get("text", ""))))
     pacer.changed = _shown(panel)

@@ -6,9 +6,8 @@ none of them loses the focus: a press that means nothing then does nothing. Keys
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import ipywidgets
@@ -23,23 +22,14 @@ from nbagent.core.events import (
     innermost,
 )
 from nbagent.view.cards import button, row
-from nbagent.view.loopview import LoopSeen, see, see_all
-from nbagent.view.loopview.diagram import diagram_svg
-from nbagent.view.loopview.exchange import exchange_html
-from nbagent.view.loopview.page import STYLE, source_html, transcript_html
-from nbagent.view.loopview.source import Sources
-from nbagent.view.loopview.table import now_html, turns_html
+from nbagent.view.loopview import Before, LoopSeen, see, see_all
+from nbagent.view.loopview.panel import LoopPanel
 from nbagent.view.text import escape, one_line, visible
 
 if TYPE_CHECKING:
     from nbagent.core.event import Event
 
 PAUSED = "Paused by not pulling: the generator stands at its <code>yield</code> in <code>nbagent/core/loop.py</code>, and nothing goes on until the next event is pulled."
-EVERY = 0.25
-"""Seconds between two pictures of a run that plays."""
-
-SAID = 60_000
-"""Characters of the transcript that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +48,31 @@ class Presses:
 class Stand:
     """Where a stepped run stands: `seen` are its events so far without pieces of replies, `at` how many of them are looked at.
 
-    `resting` says why it rests, "" while it goes on; `playing`: by itself, but for `breaks`. `over`: there is no next event.
+    `resting` says why it rests, "" while it goes on; `playing`: by itself, but for breakpoints. `over`: there is no next event.
     """
 
     seen: Sequence[Event]
     at: int
     resting: str = ""
     playing: bool = False
-    breaks: str = ""
     over: bool = False
 
 
 class StepPanel:
-    """See the module's docstring. `post` runs an action on the loop's thread; put `widget` into the view."""
+    """See the module's docstring. `post` runs an action on the loop's thread; put `widget` into the view.
 
-    def __init__(self, presses: Presses, post: Callable[[Callable[[], None]], None], breaks: str = "") -> None:
-        self._presses, self._sources = presses, Sources()
-        self._now, self._count, self._drawn = LoopSeen(), 0, float("-inf")
+    `before` gives what the events of the run do not hold, where that is known.
+    """
+
+    def __init__(
+        self,
+        presses: Presses,
+        post: Callable[[Callable[[], None]], None],
+        breaks: str = "",
+        before: Callable[[], Before | None] = lambda: None,
+    ) -> None:
+        self._presses, self._before = presses, before
+        self._now, self._count = LoopSeen(), 0
 
         def made(face: str, name: str, key: str, action: Callable[[], None]) -> ipywidgets.Button:
             one = button(face, f"nbagent-{name}", lambda: post(action))
@@ -91,10 +89,9 @@ class StepPanel:
         self._breaks.tooltip = "Breakpoints, with commas between: think, act, observe, done, the type of an event, or tool:NAME. Enter sets them."
         self._breaks.observe(lambda change: post(lambda: self.set_breaks(str(change["new"]))), "value")
         self._wrong = ipywidgets.HTML(layout={"display": "none"})
-        self._line, self._top, self._exchange, self._said = (ipywidgets.HTML() for _ in range(4))
-        self._fold = ipywidgets.VBox([self._exchange, self._said])
+        self._line, self._loop = ipywidgets.HTML(), LoopPanel()
         bar = row(self._back, self._next, self._turn, self._play, self._forward, self._breaks, name="nbagent-stepbar")
-        self.widget = ipywidgets.VBox([bar, self._wrong, self._line, self._top, self._fold])
+        self.widget = ipywidgets.VBox([bar, self._wrong, self._line, self._loop.widget])
         self.widget.add_class("nbagent-steps")
 
     def show(self, stand: Stand) -> None:
@@ -102,11 +99,8 @@ class StepPanel:
         _set(self._next, "Finish" if stand.over and stand.resting else "Next")
         _set(self._play, "Pause" if stand.playing and not stand.resting else "Play")
         self._line.value = line_html(stand)
-        goes_on = not (stand.resting or stand.over or stand.at < len(stand.seen))
-        if goes_on and (not stand.playing or time.monotonic() < self._drawn + EVERY):
-            return  # the picture of the last place stays for a moment
-        self._drawn = time.monotonic()
-        self._draw(self._loop_at(stand))
+        if stand.resting or stand.playing or stand.over or stand.at < len(stand.seen):
+            self._loop.show(replace(self._loop_at(stand), before=self._before()))
 
     def _loop_at(self, stand: Stand) -> LoopSeen:
         """Fold what is looked at: the present from where we were, an earlier state anew."""
@@ -116,23 +110,6 @@ class StepPanel:
             self._now = see(self._now, event)
         self._count = len(stand.seen)
         return self._now
-
-    def _draw(self, seen: LoopSeen) -> None:
-        left = f"{diagram_svg(seen)}{now_html(seen)}{turns_html(seen, seen.turn)}"
-        right = source_html(self._sources.places(seen.event)) if seen.event is not None else ""
-        frame = '<div class="nbl">{}</div>'
-        _value(
-            self._top,
-            frame.format(f'<style>{STYLE}</style><div class="nbl-top"><div>{left}</div><div>{right}</div></div>'),
-        )
-        turn = seen.requests[-1].turn if seen.requests else seen.turn
-        _value(self._exchange, frame.format(exchange_html(seen, turn)))
-        _value(
-            self._said,
-            frame.format(
-                f"<details><summary>Transcript: {len(seen.messages)} messages</summary>{''.join(transcript_html(seen, SAID))}</details>"
-            ),
-        )
 
     def set_breaks(self, text: str) -> None:
         """Take the text of the box as breakpoints, or say what is wrong with it."""
@@ -178,8 +155,3 @@ def about(event: Event) -> str:
 def _set(made: ipywidgets.Button, face: str) -> None:
     if made.description != face:
         made.description = face
-
-
-def _value(made: ipywidgets.HTML, value: str) -> None:
-    if made.value != value:
-        made.value = value
