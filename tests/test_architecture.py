@@ -28,7 +28,7 @@ def listed(problems: list[str]) -> str:
 
 # ── arrows between our own parts ─────────────────────────────────────────────────────────────────────────────────────
 
-OUTSIDE = {"__init__.py", "__main__.py", "cli.py", "config.py"}
+OUTSIDE = {"__init__.py", "__main__.py", "cli.py", "config.py", "pytest_plugin.py"}
 EDGES = {"models", "tools", "extend", "prompt", "esm"}
 HOSTS = {"jupyter", "headless", "view", "teach"}
 
@@ -121,6 +121,7 @@ THIRD_PARTY: dict[str, dict[str, bool]] = {
     "pathspec": {"tools/pathrules.py": LAZY},
     "platformdirs": {"extend/": EAGER, "outside": EAGER},
     "psutil": {"headless/offspring.py": LAZY, "jupyter/commands.py": LAZY, "tools/server_kernels.py": LAZY},
+    "pytest": {"pytest_plugin.py": EAGER},
     "pydantic": {"core/tools.py": LAZY, "app/mapfields.py": LAZY, "extend/mcp_client.py": LAZY, "extend/mcp_offers.py": LAZY},
     "pygments": {"view/": EAGER},
     "referencing": {"extend/mcp_schema.py": LAZY},
