@@ -117,7 +117,7 @@ def _head(turn: Turn) -> list[str]:
     names = ", ".join(str(tool.get("name")) for tool in turn.tools) or "none"
     lines = [
         "",
-        f"── You are the model, turn {turn.number} ──",
+        f"── You are the model: reply {turn.number} of this conversation ──",
         f"System prompt: {len(turn.system)} characters. Tools: {names}.",
     ]
     return [*lines, *(line for message in turn.new for line in message_lines(message)), KEYS]

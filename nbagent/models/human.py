@@ -28,7 +28,10 @@ NOBODY = (
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the model is asked with: the same that a server would get. `new` are the messages since its last reply."""
+    """What the model is asked with: the same that a server would get.
+
+    `number` counts the replies of the conversation, from 1; `new` are the messages since the last one.
+    """
 
     number: int
     system: str

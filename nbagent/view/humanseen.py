@@ -29,7 +29,7 @@ def turn_html(turn: Turn) -> str:
         _fold("Earlier messages", str(len(turn.earlier)), messages_html(turn.earlier)) if turn.earlier else "",
     ]
     return (
-        f'<div class="nbagent-asktitle"><b>You are the model.</b> Turn {turn.number}, about {turn.tokens:,} tokens to read.</div>'
+        f'<div class="nbagent-asktitle"><b>You are the model.</b> Reply {turn.number} of this conversation; about {turn.tokens:,} tokens to read.</div>'
         f'<div class="nbagent-seen">{"".join(parts)}'
         f'<div class="nbagent-newmessages">{messages_html(turn.new)}</div></div>'
     )

@@ -21,8 +21,8 @@ async def test_a_person_at_a_keyboard_is_the_model_and_the_runtime_answers_them(
             await console.cell("x = 21")
             cell = await console.cell("%%agent -m human --tools run_python\nDouble x")
             assert cell.reply["status"] == "ok", cell.text
-            for part in ("You are the model, turn 1", "Double x", "There is no tool 'list_variabels'", "turn 2", "│ 42",
-                         "turn 3", "It is 42.", "✓ Done."):  # fmt: skip
+            for part in ("You are the model: reply 1", "Double x", "There is no tool 'list_variabels'", "reply 2", "│ 42",
+                         "reply 3", "It is 42.", "✓ Done."):  # fmt: skip
                 assert part in cell.text, cell.text
             assert not server.requests, "no server was asked"
 

@@ -66,7 +66,7 @@ async def desk(person):
 async def test_it_shows_what_the_model_sees_and_all_of_it_is_text(desk):
     shown = desk.shown()
     for part in (
-        "Turn 2",
+        "Reply 2",
         "You help.",
         "Look at a file.",
         "error result of toolu_1",
