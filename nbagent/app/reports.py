@@ -162,6 +162,8 @@ def _help(_: Extension, __: str) -> str:
         "%agent compare [A B]       two branches side by side: answers, calls, turns, cost\n"
         "%agent export [FILE]       a notebook without agent cells; FILE.md is Markdown, FILE.py a script\n"
         "%agent continue [WORDS]    go on with the run that was stopped, with its options; WORDS and options may say more\n"
+        "%agent record FILE [N]     a recording of a run that is over; --lesson NAME.ipynb: a lesson about it\n"
+        "%agent replay FILE         what is in a recording; %%agent --replay FILE plays it\n"
         "%agent context             what fills the model's context window, as a picture\n"
         "%agent compact [WORDS]     sum the conversation up now, so that there is room; WORDS say what to keep of it\n"
         "%agent ask QUESTION        the same on one line\n"
@@ -216,6 +218,8 @@ COMMANDS: dict[str, Command | str] = {
     "delete": "nbagent.app.sessions:delete",
     "compare": "nbagent.app.compare:compare",
     "export": "nbagent.app.export:export",
+    "record": "nbagent.app.recording_commands:record",
+    "replay": "nbagent.app.recording_commands:replay",
     "hooks": "nbagent.app.hooks:command",
     "mcp": "nbagent.app.mcp:command",
     "continue": "nbagent.app.continuing:continue_run",

@@ -26,7 +26,7 @@ from nbagent.core.errors import ConfigError
 from nbagent.core.messages import Block, Json, Message
 from nbagent.core.ports import Request
 from nbagent.models.likeness import VOLATILE, canonical, key_of, pattern_of
-from nbagent.models.streamed import changed
+from nbagent.models.streamed import changed, retexted
 
 VERSION = 1
 WHOLE, CUT = "whole", "cut"
@@ -144,6 +144,12 @@ class Tape:
             self._put([self._header(model)], mode="w")
             self._begun = True
         self._put(list(self._lines(asked, pieces, failure, cut=cut)), mode="a")
+
+    def write(self, request: Request, pieces: Sequence[Piece], model: str) -> None:
+        """Write a request that was answered whole, cleaned, with what came. Raises `ConfigError`."""
+        events = retexted([piece.event for piece in pieces], self.cleaning.clean)
+        cleaned = [Piece(piece.at, event) for piece, event in zip(pieces, events, strict=True)]
+        self.add(self.cleaning.asked(request), cleaned, model, None, cut=False)
 
     def _header(self, model: str) -> Json:
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

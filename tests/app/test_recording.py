@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -86,4 +87,33 @@ async def test_a_cell_is_recorded_replayed_in_a_new_kernel_and_departs_where_its
         with pytest.raises(Exception, match="departs from its recording"):
             await play.run()
         assert "at request 2, messages[2].content[0].content[1].text: recorded 'total 10', now 'total 6'" in play.seen
+        server.assert_clean()
+
+
+ASKED = "questions.check(first_tool={!r}, turns=2, stopped='end_turn')"
+
+
+@pytest.mark.kernel
+@pytest.mark.timeout(180)
+async def test_a_finished_cell_becomes_a_lesson_that_runs_and_checks_its_answers(tmp_path: Path) -> None:
+    with MessagesServer() as server:
+        lines = "%agent record sales.jsonl --lesson lesson.ipynb\n%agent replay sales.jsonl"
+        play = Play(tmp_path, server, DATA, "%%agent\nHow many sales?", lines)
+        await play.run(calls("add_cell", source=ADDED), Reply("There are 4 sales, 10 in all."))
+        said = str(play.nb.cells[-1].outputs)
+        assert "sales.jsonl has the run “How many sales?”: 2 requests" in said
+        assert "add_cell  (tool_use)" in said
+        assert str(tmp_path) not in (tmp_path / "sales.jsonl").read_text("ascii")
+
+        play.nb = nbformat.read(tmp_path / "lesson.ipynb", as_version=4)
+        nbformat.validate(play.nb)
+        play.nb.cells += [new_code_cell(ASKED.format("list_variables")), new_code_cell(ASKED.format("add_cell"))]
+        cells = await play.run()
+        assert play.requests == 0
+        assert "There are 4 sales" in play.seen
+        assert ADDED not in [cell["source"] for cell in cells]
+        untouched, wrong, right = (str(c["outputs"]) for c in cells if c["source"].startswith("questions.check"))
+        assert "Not yet" in untouched
+        assert "look at the first call again" in wrong
+        assert "✓ Right" in right
         server.assert_clean()
