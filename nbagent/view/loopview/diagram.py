@@ -25,7 +25,7 @@ COLOURS = {State.THINK: "#3f51b5", State.ACT: "#b3470b", State.OBSERVE: "#1b6e4a
 _INK, _PALE, _GROUND = "#2b2f36", "#c9ccd3", "#fbfaf6"
 _WIDTH, _HEIGHT = 640, 250
 _BOX = (112, 46)
-_AT = {State.DONE: (80, 52), State.THINK: (270, 52), State.ACT: (530, 52), State.OBSERVE: (400, 156)}
+_AT = {State.DONE: (72, 52), State.THINK: (296, 52), State.ACT: (540, 52), State.OBSERVE: (418, 156)}
 _SAYS = {
     State.THINK: "the model replies",
     State.ACT: "its calls run",
@@ -33,10 +33,10 @@ _SAYS = {
     State.DONE: "one last event",
 }
 _WAYS = {
-    (State.THINK, State.ACT): ((326, 52), (470, 52), (398, 44), "it calls"),
-    (State.ACT, State.OBSERVE): ((515, 75), (437, 131), (505, 112), "results"),
-    (State.OBSERVE, State.THINK): ((363, 131), (290, 77), (300, 112), "next turn"),
-    (State.THINK, State.DONE): ((214, 52), (140, 52), (177, 44), "no call"),
+    (State.THINK, State.ACT): ((352, 52), (480, 52), (416, 43), "it calls"),
+    (State.ACT, State.OBSERVE): ((525, 75), (455, 131), (515, 112), "results"),
+    (State.OBSERVE, State.THINK): ((381, 131), (312, 77), (322, 112), "next turn"),
+    (State.THINK, State.DONE): ((240, 52), (136, 52), (186, 43), "no call"),
 }
 """From where to where an arrow goes, and where its words stand."""
 

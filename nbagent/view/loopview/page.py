@@ -28,17 +28,18 @@ STYLE = (
     ".nbl{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.4;color:inherit}"
     ".nbl h4{margin:14px 0 4px;font-size:14px}.nbl table{border-collapse:collapse;font-size:13px;margin:2px 0}"
     ".nbl td,.nbl th{padding:2px 9px;text-align:right;border-bottom:1px solid rgba(128,128,128,.35);background:none}"
-    ".nbl td.nbl-w,.nbl th.nbl-w{text-align:left}.nbl-now{background:rgba(255,193,7,.22)!important;font-weight:600}"
+    ".nbl td{white-space:nowrap}.nbl td.nbl-w{white-space:normal}.nbl td.nbl-w,.nbl th.nbl-w{text-align:left}.nbl-now{background:rgba(255,193,7,.22)!important;font-weight:600}"
     ".nbl-wide{overflow-x:auto}.nbl-small{font-size:11.5px;opacity:.8;margin-top:4px}"
     ".nbl-pre,.nbl-src{margin:2px 0!important;padding:4px 7px!important;white-space:pre-wrap;overflow-wrap:anywhere;font-size:12px!important;"
     "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);background:rgba(128,128,128,.11)!important;border-radius:3px;color:inherit}"
-    ".nbl-src{white-space:pre;overflow-x:auto}.nbl-src .nbl-lit{background:rgba(255,193,7,.34);font-weight:600}.nbl-src i{opacity:.7;font-style:normal}"
-    ".nbl-two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,300px),1fr));gap:4px 12px}.nbl-two>div{min-width:0}"
+    ".nbl-src{white-space:pre!important;overflow-x:auto}.nbl-src .nbl-lit{background:rgba(255,193,7,.34);font-weight:600}.nbl-src i{opacity:.7;font-style:normal}"
+    ".nbl-two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,220px),1fr));gap:4px 12px}.nbl-two>div{min-width:0}"
     ".nbl-said{border-left:4px solid rgba(128,128,128,.45);padding:2px 0 4px 9px;margin:7px 0}"
     ".nbl-new{border-left-color:#2e9d4f;background:rgba(46,157,79,.09)}.nbl-tag{color:#fff;background:#1f7a3b;border-radius:8px;padding:0 7px;font-size:11px}"
     ".nbl-fresh>pre{box-shadow:inset 4px 0 #2e9d4f}"
     ".nbl summary{cursor:pointer}.nbl-top{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:4px 14px;align-items:start}"
-    ".nbl-top>div{min-width:0}"
+    ".nbl-top>div{min-width:0}details.nbl-said>summary{overflow-wrap:anywhere}"
+    ".nbagent-loop{max-height:80vh;overflow:auto;border-top:1px solid rgba(128,128,128,.4);margin-top:6px}"
 )
 """Works on a light and on a dark page: it only shades what is there."""
 
@@ -78,17 +79,21 @@ def transcript_html(seen: LoopSeen, room: int = TOTAL) -> list[str]:
 
 
 def said_html(seen: LoopSeen, place: int, names: Mapping[str, str], room: int = TOTAL) -> str:
-    """Return the message at `place`, as much of it as there is room for; "" where not even a line is."""
+    """Return the message at `place`, as much of it as there is room for; "" where not even a line is. One that is not new is folded."""
     said = seen.messages[place]
     new = seen.is_new(said)
     tag = ' <span class="nbl-tag">new</span>' if new else ""
     head = f"<b>{place + 1}. {escape(said.role)}</b>, turn {said.turn}{tag} {_about(seen, said, place)}"
-    frame = f'<div class="nbl-said{" nbl-new" if new else ""}"><div>{head}</div>'
+    if new:
+        frame, end = f'<div class="nbl-said nbl-new"><div>{head}</div>', "</div>"
+    else:
+        said_short = escape(line_of(said.message, names, 90))
+        frame, end = f'<details class="nbl-said"><summary>{head} {said_short}</summary>', "</details>"
     for limit in (ALL, CUT, FEW):
-        whole = f"{frame}{message_html(said.message, names, limit)}</div>"
+        whole = f"{frame}{message_html(said.message, names, limit)}{end}"
         if len(whole) <= (room if new else room // 4):
             return whole
-    line = f"{frame}{escape(line_of(said.message, names))}</div>"
+    line = f'<div class="nbl-said"><div>{head} {escape(line_of(said.message, names))}</div></div>'
     return line if len(line) <= room - FEW else ""
 
 

@@ -84,7 +84,8 @@ def path_html(seen: LoopSeen) -> str:
 def _row(cells: tuple[str, ...], style: str, look: str) -> str:
     last = len(cells) - 2
     attr = f' class="{look}"' if look else ""
-    inner = "".join(f"<td{style if place >= last else ''}>{escape(cell)}</td>" for place, cell in enumerate(cells))
+    narrow = ' style="white-space:nowrap"' if style.startswith(" style") else ""
+    inner = "".join(f"<td{style if place >= last else narrow}>{escape(cell)}</td>" for place, cell in enumerate(cells))
     return f"<tr{attr}>{inner}</tr>"
 
 
