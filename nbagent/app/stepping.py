@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from nbagent.core.messages import Json
     from nbagent.core.run import Stop
     from nbagent.core.timelimit import TimeLimit
+    from nbagent.view.steppanel import StepPanel
     from nbagent.view.widget import AgentView
 
 UNPRESSED = 300.0
@@ -134,16 +135,18 @@ def _clicked(place: Place, view: AgentView, options: Json) -> Pacer:
         ", ".join(map(str, pacer.breaks)),
         lambda: view.view.loop.before if view.view.loop is not None else None,
     )
-    view.add(panel.widget)
+    view.add(panel.widget, first=True)
+    view.add(panel.loop)
     view.hear("breaks", lambda content: panel.set_breaks(str(content.get("text", ""))))
-    pacer.changed = _shown(panel)
+    pacer.changed = _shown(panel, view)
     return pacer
 
 
-def _shown(panel: Any) -> Callable[[Pacer], None]:
+def _shown(panel: StepPanel, view: AgentView) -> Callable[[Pacer], None]:
     from nbagent.view.steppanel import Stand
 
     def changed(pacer: Pacer) -> None:
+        view.rests("Paused: press Next" if pacer.resting else "")
         panel.show(Stand(pacer.seen, pacer.at, pacer.resting, pacer.playing, over=pacer.walk.over))
 
     return changed

@@ -45,10 +45,10 @@ def not_pulled() -> Picture:
     """Return who waits for whom in step mode: the loop stands at its yield, the pacer does not pull."""
     svg = _drawing(
         660, 150,
-        _box(110, 75, "The loop", "stands at its yield", fill=_WARM), _box(330, 75, "The pacer", "waits for Next", fill=_LIT),
-        _box(550, 75, "The view", "shows the event"),
-        _line("M195 60H242", "an event", 219, 50), _line("M415 60H462", "the event", 439, 50),
-        _line("M245 92H198", "pulls", 221, 112), _line("M465 92H418", "pulls", 441, 112),
+        _box(95, 75, "The loop", "stands at its yield", width=150, fill=_WARM),
+        _box(330, 75, "The pacer", "waits for Next", width=150, fill=_LIT), _box(565, 75, "The view", "shows the event", width=150),
+        _line("M170 62H252", "an event", 211, 54), _line("M405 62H487", "the event", 446, 54),
+        _line("M255 90H173", "pulls", 214, 108), _line("M490 90H408", "pulls", 449, 108),
         '<text x="330" y="138" font-size="12">Nobody pulls: nobody goes on. No lock, no timer, no message says “stop”.</text>',
     )  # fmt: skip
     return Picture(

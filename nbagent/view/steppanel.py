@@ -59,8 +59,9 @@ class Stand:
 
 
 class StepPanel:
-    """See the module's docstring. `post` runs an action on the loop's thread; put `widget` into the view.
+    """See the module's docstring. `post` runs an action on the loop's thread.
 
+    Put `widget` into the view, and `loop`, what the loop looks like, below what grows: so the buttons stay where they are.
     `before` gives what the events of the run do not hold, where that is known.
     """
 
@@ -90,8 +91,9 @@ class StepPanel:
         self._breaks.observe(lambda change: post(lambda: self.set_breaks(str(change["new"]))), "value")
         self._wrong = ipywidgets.HTML(layout={"display": "none"})
         self._line, self._loop = ipywidgets.HTML(), LoopPanel()
+        self.loop = self._loop.widget
         bar = row(self._back, self._next, self._turn, self._play, self._forward, self._breaks, name="nbagent-stepbar")
-        self.widget = ipywidgets.VBox([bar, self._wrong, self._line, self._loop.widget])
+        self.widget = ipywidgets.VBox([bar, self._wrong, self._line])
         self.widget.add_class("nbagent-steps")
 
     def show(self, stand: Stand) -> None:
@@ -129,7 +131,7 @@ def line_html(stand: Stand) -> str:
     if looked:
         note = "You look back. Nothing is run again; Next or Forward come to the present."
     elif isinstance(innermost(event), ApprovalAsked | QuestionAsked):
-        note = "Waits for your answer in the card above."
+        note = "Waits for your answer in the card below."
     elif stand.resting:
         note = f"{PAUSED} Why here: {escape(stand.resting)}."
     else:

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import pathlib
 from typing import TYPE_CHECKING, Any
 
-import anywidget
 import ipywidgets
-import traitlets
 
-from nbagent import esm
 from nbagent.core import events as ev
 from nbagent.core.ports import Answered
 from nbagent.core.shown import visible_plain
@@ -30,6 +26,7 @@ from nbagent.view.items import QuestionItem
 from nbagent.view.loopview.panel import LoopPanel
 from nbagent.view.patches import Page
 from nbagent.view.text import escape
+from nbagent.view.timelinewidget import Timeline
 from nbagent.view.words import running_name
 
 if TYPE_CHECKING:
@@ -37,8 +34,6 @@ if TYPE_CHECKING:
 
     from nbagent.core.messages import Json
     from nbagent.models.human import Reply, Turn
-
-_STATIC = pathlib.Path(__file__).parent / "static"
 
 INTERVAL = 0.05
 """Seconds between two patches: at most 20 a second."""
@@ -48,17 +43,6 @@ DEAD_TIME = 0.4
 
 _AT_ONCE = (ev.RunStarted, ev.ReplyEnded, ev.AnswerChecked, ev.ReplyDiscarded, ev.ApprovalAsked, ev.ApprovalAnswered, ev.CallStarted,
             ev.CallEnded, ev.ModeChanged, ev.QuestionAsked, ev.QuestionAnswered, ev.TodosChanged, ev.RetryScheduled, ev.Noted, ev.RunEnded)  # fmt: skip
-
-
-class Timeline(anywidget.AnyWidget):
-    """The page's side of the timeline; items come as custom messages.
-
-    `head` are the header's values, and of a running call what the page needs to ask by itself whether to wait for it.
-    """
-
-    _esm = esm.module(_STATIC, "view.js")
-    _css = _STATIC / "view.css"
-    head = traitlets.Dict().tag(sync=True)
 
 
 class AgentView:
@@ -101,6 +85,7 @@ class AgentView:
         self._page_speaks = False
         self.heard = self._clock()
         """When the page was heard last, in seconds of the view's clock."""
+        self._rests = ""
         self._hearers: dict[str, Callable[[Json], None]] = {}
         self._head: Json = {}
         self.timeline = Timeline()
@@ -179,9 +164,16 @@ class AgentView:
         self._opens({})
         close_tree(self.widget)
 
-    def add(self, widget: ipywidgets.Widget) -> None:
-        """Show a widget above the foot; it is closed with the view."""
-        self.widget.children = (*self.widget.children[:-1], widget, self._foot)
+    def add(self, widget: ipywidgets.Widget, *, first: bool = False) -> None:
+        """Show a widget above the foot, or above everything; it is closed with the view."""
+        children = (*self.widget.children[:-1], widget, self._foot)
+        self.widget.children = (widget, *self.widget.children) if first else children
+
+    def rests(self, words: str) -> None:
+        """Have the header say why the run does not go on, until this is called with ""."""
+        if words != self._rests:
+            self._rests = words
+            self._show_head()
 
     def hear(self, op: str, action: Callable[[Json], None]) -> None:
         """Have `action` called with each message of the page of that kind, which comes in order with the clicks."""
@@ -197,7 +189,8 @@ class AgentView:
             name, is_cell = running_name(running)
             self._running = {"key": running.key, "name": name, "cell": is_cell, "began": now, "asked": now}
             self._spare.description = self._spare.tooltip = "Interrupt cell" if is_cell else "Interrupt call"
-        head = {**html.header(self.view), "call": self._running, "limit": self._limit}
+        activity = {"activity": self._rests} if self._rests and not self._closed else {}
+        head = {**html.header(self.view), **activity, "call": self._running, "limit": self._limit}
         if head != self._head:
             self._head = head
             self.timeline.head = {**head, "elapsed": self._clock() - self._began}
