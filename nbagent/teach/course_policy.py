@@ -132,7 +132,7 @@ class Lesson:
         if self.problems:
             return f"This lesson: {', '.join(self.points())}, because its rules can't be read. {self.problems[0]}"
         points = ", ".join(self.points())
-        return f"This lesson: {points} ({', '.join(self.sources)})." if points else ""
+        return f"This lesson: {points} ({', '.join(self.sources)})" if points else ""
 
 
 NO_LESSON = Lesson()

@@ -141,7 +141,7 @@ async def test_under_a_lesson_a_run_says_what_is_set_and_nothing_else_runs(tmp_p
                 calls("run_python", code="done = 1"),
                 "Hint, level 1: what does the loop wait for?",
             )
-            line = "This lesson: hints only, at most 2 turns, always the model haiku (lesson.toml)."
+            line = "This lesson: hints only, at most 2 turns, always the model haiku (lesson.toml)"
             shown.says("Hint, level 1", "claude-haiku", line)
             assert await room.value("'done' in globals()") is False
             kept = next((tmp_path / ".nbagent" / "sessions").glob("*.jsonl")).read_text("utf-8")

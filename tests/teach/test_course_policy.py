@@ -36,7 +36,7 @@ def test_a_file_says_what_counts_and_the_line_of_a_run_names_it() -> None:
     assert lesson.message == "Try it alone first."
     assert lesson.line == (
         "This lesson: hints only, only read_file, shell(git *), at most 5 turns, at most 2,000 tokens, always the model haiku, "
-        "reasoning first (lesson.toml)."
+        "reasoning first (lesson.toml)"
     )
     assert "three levels" in lesson.told and "reasoning first" in lesson.told
     assert (NO_LESSON.line, NO_LESSON.told, NO_LESSON.there) == ("", "", False)
