@@ -29,7 +29,7 @@ _AT = {State.DONE: (72, 52), State.THINK: (296, 52), State.ACT: (540, 52), State
 _SAYS = {
     State.THINK: "the model replies",
     State.ACT: "its calls run",
-    State.OBSERVE: "results are appended",
+    State.OBSERVE: "results go back",
     State.DONE: "one last event",
 }
 _WAYS = {

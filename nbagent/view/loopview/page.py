@@ -27,7 +27,7 @@ TOTAL = 900_000
 STYLE = (
     ".nbl{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.4;color:inherit}"
     ".nbl h4{margin:14px 0 4px;font-size:14px}.nbl table{border-collapse:collapse;font-size:13px;margin:2px 0}"
-    ".nbl td,.nbl th{padding:2px 9px;text-align:right;border-bottom:1px solid rgba(128,128,128,.35);background:none}"
+    ".nbl td,.nbl th{padding:2px 7px;text-align:right;border-bottom:1px solid rgba(128,128,128,.35);background:none}"
     ".nbl td{white-space:nowrap}.nbl td.nbl-w{white-space:normal}.nbl td.nbl-w,.nbl th.nbl-w{text-align:left}.nbl-now{background:rgba(255,193,7,.22)!important;font-weight:600}"
     ".nbl-wide{overflow-x:auto}.nbl-small{font-size:11.5px;opacity:.8;margin-top:4px}"
     ".nbl-pre,.nbl-src{margin:2px 0!important;padding:4px 7px!important;white-space:pre-wrap;overflow-wrap:anywhere;font-size:12px!important;"
@@ -125,7 +125,8 @@ def source_html(found: tuple[Place, ...]) -> str:
 
 def _lines(place: Place) -> str:
     shown: list[str] = []
-    for number, line in enumerate(place.lines, place.first):
+    deep = min((len(line) - len(line.lstrip()) for line in place.lines if line.strip()), default=0)
+    for number, line in enumerate((line[deep:] for line in place.lines), place.first):
         text = f"<i>{number:>4}{' ▶' if number in place.lit else '  '}</i> {visible(line, '', spaces=False)}"
         shown.append(f'<span class="nbl-lit">{text}</span>' if number in place.lit else text)
     return "\n".join(shown)

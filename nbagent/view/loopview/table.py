@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ROWS = 60
 """Turns in the table, the last ones."""
 
-HEADS = ("Turn", "Fresh in", "From cache", "Into cache", "Out", "Cost", "Calls", "Ended with")
+HEADS = ("Turn", "Fresh in", "From cache", "Into cache", "Out", "US dollars", "Calls", "Ended with")
 
 
 def now_words(seen: LoopSeen) -> str:
@@ -36,7 +36,7 @@ def now_html(seen: LoopSeen) -> str:
 def cells_of(turn: Turn) -> tuple[str, ...]:
     """Return a row of the table as plain text, in the order of `HEADS`."""
     usage = turn.usage
-    cost = "unknown" if turn.cost is None else money(turn.cost)
+    cost = "unknown" if turn.cost is None else _dollars(turn.cost)
     notes = [turn.stop_reason or ("no reply yet" if turn.requests else "")]
     notes += [f"{turn.discarded} broken"] * bool(turn.discarded) + ["summed up"] * turn.summed
     return (str(turn.number) if turn.number else "before", f"{usage.input:,}", f"{usage.cache_read:,}", f"{usage.cache_write:,}",
@@ -54,7 +54,7 @@ def sums_of(seen: LoopSeen) -> tuple[str, ...]:
     usage, cost = seen.usage, seen.cost
     calls = sum(len(turn.calls) for turn in seen.turns)
     return ("all", f"{usage.input:,}", f"{usage.cache_read:,}", f"{usage.cache_write:,}", f"{usage.output:,}",
-            "unknown" if cost is None else money(cost), count(calls, "call"), "")  # fmt: skip
+            "unknown" if cost is None else _dollars(cost), count(calls, "call"), "")  # fmt: skip
 
 
 def turns_html(seen: LoopSeen, chosen: int | None = None, *, inline: bool = False) -> str:
@@ -70,7 +70,7 @@ def turns_html(seen: LoopSeen, chosen: int | None = None, *, inline: bool = Fals
     head = "".join(f"<th{style if name in HEADS[-2:] else ''}>{name}</th>" for name in HEADS)
     early = f"<p>{count(left, 'earlier turn')} left out; the sums count them.</p>" if left else ""
     title = "" if inline else "<h4>Tokens and cost, turn by turn</h4>"
-    wide = "" if inline else ' class="nbl-wide"'
+    wide = ' style="overflow-x:auto"' if inline else ' class="nbl-wide"'
     return (
         f"{title}{early}<div{wide}><table><tr>{head}</tr>{''.join(body)}{_row(sums_of(seen), style, '')}</table></div>"
     )
@@ -79,6 +79,10 @@ def turns_html(seen: LoopSeen, chosen: int | None = None, *, inline: bool = Fals
 def path_html(seen: LoopSeen) -> str:
     """Return the path walked, in words."""
     return f"<div>Path: {escape(path_words(seen.path, 30))}</div>"
+
+
+def _dollars(cost: float) -> str:
+    return money(cost).removesuffix(" USD")
 
 
 def _row(cells: tuple[str, ...], style: str, look: str) -> str:
