@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -105,3 +106,21 @@ async def two_pulls_at_once() -> str:
         await generator.aclose()
         return f"RuntimeError: {error}"
     return "both were answered"
+
+
+async def recursion_by_tasks(steps: int = 1500) -> str:
+    """Return how far a recursion gets whose every turn is a task of its own, and how deep the stack is at its end.
+
+    This is how JavaScript's `await` works: after it, a function goes on with an empty stack. There the seed's recursion grows in
+    memory (each turn waits for the next) and not on the stack. In Python an `await` chain is entered again from its beginning at
+    every step, and each link is a frame.
+    """
+
+    async def turn(left: int) -> int:
+        if left == 0:
+            return len(inspect.stack(0))
+        return await asyncio.create_task(turn(left - 1))
+
+    began = len(inspect.stack(0))
+    depth = await turn(steps) - began
+    return f"{steps} turns deep, {max(depth, 0)} frames more on the stack"

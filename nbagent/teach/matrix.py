@@ -34,12 +34,31 @@ _UNCLAIMED = "–"
 _STILL, _NOTHING = 0.5, 100.0
 """Frames and bytes a step below which a carrier counts as not growing (the meter itself keeps a number a step)."""
 
+_EXPECTED = {"yes": True, "native": True, "each yield": True, "built-in": True, ".return()": True, "grows": True,
+             "no": False, "hard": False, "constant": False}  # fmt: skip
+"""What a word of the seed lets one expect of the figure; "manual" and words about style let one expect nothing."""
+
+DIFFERS = "≠ seed"
+MISSING = (
+    "There is no column “reactive”: it needs reactivex. %pip install 'jupyter-nbagent[teach]', then run this again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`yes` or not, by the figure that `text` has; None where a figure decides nothing. `words` are what yes and no are called."""
+
+    yes: bool | None
+    text: str
+    words: tuple[str, str] = ("yes", "no")
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All that was counted of one carrier."""
+    """All that was counted of one carrier; `whole` is the growth with the whole transcript kept."""
 
     growth: Growth
+    whole: Growth
     observed: list[str]
     paused: tuple[int, bool]
     lead: int
@@ -53,6 +72,7 @@ async def figures(carrier: ModuleType, steps: int = measured.STEPS) -> Figures:
     """Put one carrier to every test; takes well under a second."""
     return Figures(
         await measured.growth(carrier, steps),
+        await measured.growth(carrier, steps // 4, window=None),
         await measured.observed(carrier),
         await measured.paused(carrier),
         await measured.lead(carrier),
@@ -75,28 +95,43 @@ def shape(carrier: ModuleType) -> str:
     return f"{lines} lines, {functions} function{'s' * (functions != 1)}, {len(fields)} fields"
 
 
-def found(of: Figures, events: int) -> dict[str, str]:
-    """Return the verdict on each aspect, with the figure that it goes by; `events` is what an attentive consumer is told."""
+def found(of: Figures, events: int) -> dict[str, dict[str, Verdict]]:
+    """Return the verdicts on each aspect of the seed, by the row's name ("" where one is enough).
+
+    `events` is what an attentive consumer is told.
+    """
     went_on, resumed = of.paused
-    grows = of.growth.frames_per_step > _STILL
+    held = went_on == 0
     return {
-        "Stack overflow risk": f"yes: {of.growth.ended} after {of.growth.steps} steps" if grows else f"no: {of.growth.steps} steps",
-        "Memory per step": f"grows: {of.growth.bytes_per_step:,.0f} bytes" if of.growth.bytes_per_step > _NOTHING else "constant",
-        "Linear readability": of.shape,
-        "Observable": f"{'yes' if len(of.observed) == events else 'no'}: {len(of.observed)} of {events} events",
-        "Pausable": "yes: nothing went on" if went_on == 0 else f"no: {went_on} calls went on",
-        "Resumable": "yes" if resumed and went_on == 0 else "never stood still",
-        "Backpressure": "yes: never ahead" if of.lead <= 1 else f"no: {of.lead} calls ahead",
-        "… by a flag": _ended(of.flagged),
-        "… by its consumer": _ended(of.left),
-        "… by a timeout": _ended(of.timed_out),
-    }  # fmt: skip
+        "Stack overflow risk": {"": _overflow(of.growth)},
+        "Memory per step": {"": _memory(of.growth), "… with the transcript": _memory(of.whole)},
+        "Linear readability": {"": Verdict(None, of.shape)},
+        "Observable": {"": Verdict(len(of.observed) == events, f"{len(of.observed)} of {events} events")},
+        "Pausable": {"": Verdict(held, "nothing went on" if held else f"{went_on} calls went on")},
+        "Resumable": {"": Verdict(held and resumed, "to its end" if held and resumed else "never stood still")},
+        "Backpressure": {"": Verdict(of.lead <= 1, "never ahead" if of.lead <= 1 else f"{of.lead} calls ahead")},
+        "Cancellable": {
+            "… by a flag": _ended(of.flagged),
+            "… by its consumer": _ended(of.left),
+            "… by a timeout": _ended(of.timed_out),
+        },
+    }
 
 
-def _ended(of: Ended) -> str:
+def _overflow(of: Growth) -> Verdict:
+    steps = f"{of.steps:,} steps"
+    return Verdict(of.frames_per_step > _STILL, steps if of.ended == "done" else f"{of.ended} after {steps}")
+
+
+def _memory(of: Growth) -> Verdict:
+    return Verdict(of.bytes_per_step > _NOTHING, f"{max(0.0, of.bytes_per_step):,.0f} bytes", ("grows", "constant"))
+
+
+def _ended(of: Ended) -> Verdict:
     if of.late_calls:
-        return f"no: {of.late_calls} calls went on"
-    return f"yes, {of.kept} result{'s' * (of.kept != 1)} seen{'' if of.gave_back else ', connection left open'}"
+        return Verdict(False, f"{of.late_calls} calls went on")
+    has = f"{of.kept} result{'s' * (of.kept != 1)} in hand"
+    return Verdict(of.gave_back, has if of.gave_back else f"{has}, connection left open")
 
 
 async def measure(carriers: Mapping[str, ModuleType] = CARRIERS) -> dict[str, Figures]:
@@ -111,20 +146,32 @@ async def measure(carriers: Mapping[str, ModuleType] = CARRIERS) -> dict[str, Fi
 
 
 def matrix(known: Mapping[str, Figures]) -> Table:
-    """Return the seed's first table with what was measured below each claim."""
+    """Return the seed's first table with what was measured below each claim; a figure that contradicts its claim says so."""
     events = max(len(of.observed) for of in known.values())
     verdicts = {name: found(of, events) for name, of in known.items()}
-    names = list(verdicts)
     rows: list[tuple[str, ...]] = []
     for aspect, claims in CLAIMED.items():
         claimed: dict[str, str] = dict(zip(_ORDER, claims, strict=True))
-        rows.append((aspect, "seed", *(claimed.get(name, _UNCLAIMED) for name in names)))
-        asked = [aspect] if aspect != "Cancellable" else ["… by a flag", "… by its consumer", "… by a timeout"]
-        rows += [(" " if one == aspect else one, "here", *(verdicts[name][one] for name in names)) for one in asked]
-    return Table(("", "", *names), tuple(rows), _NOTE)
+        rows.append((aspect, "seed", *(claimed.get(name, _UNCLAIMED) for name in known)))
+        parts = next(iter(verdicts.values()))[aspect]
+        rows += [
+            (part, "here", *(said(verdicts[name][aspect][part], claimed.get(name, "")) for name in known))
+            for part in parts
+        ]
+    return Table(("", "", *known), tuple(rows), _NOTE if "reactive" in known else f"{MISSING} {_NOTE}")
+
+
+def said(verdict: Verdict, claim: str) -> str:
+    """Return a cell of the table: yes or no, the figure, and that it contradicts what the seed claims, if it does."""
+    if verdict.yes is None:
+        return verdict.text
+    differs = _EXPECTED.get(claim, verdict.yes) is not verdict.yes
+    yes, no = verdict.words
+    return f"{yes if verdict.yes else no}: {verdict.text}{f' ({DIFFERS})' * differs}"
 
 
 _NOTE = (
-    "Readability can't be measured; lines, functions and fields say how much has to be held together. Where the seed says “manual” or “hard” "
-    "and here stands yes or no: the carriers here are written as their users would write them."
+    f"“{DIFFERS}”: the figure says something else than the text. A word like “manual” is neither yes nor no: here somebody has done that "
+    "work. The transcript grows in every carrier: that is the agent's memory, not the carrier's. "
+    "Readability can't be measured; lines, functions and fields say how much has to be held together."
 )

@@ -13,7 +13,7 @@ import tracemalloc
 from dataclasses import dataclass
 from types import ModuleType
 
-from nbagent.teach.carriers.job import Event, Job, never
+from nbagent.teach.carriers.job import Event, HangingJob, Job, never
 
 STEPS = 1000
 """Steps of the long run, as in the seed's "memory per step"."""
@@ -34,17 +34,18 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A run that was to end early: tool calls that went on after that, whether what it held was given back, results kept."""
+    """A run that was to end early: tool calls that went on after that, whether what it held was given back, results its consumer has."""
 
     late_calls: int
     gave_back: bool
     kept: int
 
 
-async def growth(carrier: ModuleType, steps: int = STEPS) -> Growth:
+async def growth(carrier: ModuleType, steps: int = STEPS, window: int | None = 2) -> Growth:
     """Run a carrier through `steps` steps; measure the stack's depth and the memory inside every tool call.
 
-    The transcript is kept short, so that only the carrier's own growth is seen. Memory is tracemalloc's, in bytes.
+    Only `window` messages are kept, so that the carrier's own growth is seen; None keeps the whole transcript, as a real run
+    does. Memory is tracemalloc's, in bytes.
     """
     depths: list[int] = []
     bytes_: list[int] = []
@@ -57,15 +58,17 @@ async def growth(carrier: ModuleType, steps: int = STEPS) -> Growth:
     async def on_event(_: Event) -> bool:
         return True
 
+    traced = tracemalloc.is_tracing()  # somebody else's measurement goes on
     gc.collect()
     tracemalloc.start()
     try:
-        await carrier.consume(Job(steps, window=2, probe=probe), on_event)
+        await carrier.consume(Job(steps, window=window, probe=probe), on_event)
         ended = "done"
     except RecursionError:
         ended = "RecursionError"
     finally:
-        tracemalloc.stop()
+        if not traced:
+            tracemalloc.stop()
     return Growth(len(depths), _slope(depths), _slope(bytes_[2:]) / 10, ended)
 
 
@@ -146,53 +149,59 @@ async def lead(carrier: ModuleType, steps: int = 50) -> int:
 
 
 async def flagged(carrier: ModuleType) -> Ended:
-    """End a run by a flag that it looks at (cooperative): the flag is set inside the third call."""
-    job = Job(20)
-    job.probe = lambda: None
-    seen: list[Event] = []
+    """End a run by a flag that it looks at (cooperative): the flag is up when three calls have run."""
+    job, seen = Job(20), list[Event]()
 
     async def on_event(event: Event) -> bool:
         seen.append(event)
         return True
 
     await carrier.consume(job, on_event, lambda: len(job.called) >= 3)
-    return Ended(len(job.called) - 3, job.closed == job.opened == 1, len(job.called))
+    return _ended(job, 3, seen)
 
 
 async def left(carrier: ModuleType) -> Ended:
     """End a run from its consumer, which has enough at the third result it is given."""
-    job = Job(20)
-    results, at = 0, [0]
+    job, seen = Job(20), list[Event]()
+    at: list[int] = []
 
     async def on_event(event: Event) -> bool:
-        nonlocal results
-        results += event[0] == "result"
-        if results == 3:
-            at[0] = at[0] or len(job.called)
-            return False
-        return True
+        seen.append(event)
+        if _results(seen) < 3:
+            return True
+        at.append(len(job.called))
+        return False
 
-    run = asyncio.ensure_future(carrier.consume(job, on_event, never))
-    await asyncio.wait([run])
+    await carrier.consume(job, on_event, never)
     await _ticks()
-    return Ended(len(job.called) - (at[0] or 3), job.closed == job.opened == 1, len(job.called))
+    return _ended(job, at[0] if at else 3, seen)
 
 
 async def timed_out(carrier: ModuleType) -> Ended:
-    """End a run from outside in the middle of its third call, as a timeout does: its task is cancelled."""
-    job = Job(20)
-    kept: list[Event] = []
+    """End a run from outside while its third call hangs, as `asyncio.timeout` does: its task is cancelled."""
+    job, seen = HangingJob(20), list[Event]()
 
     async def on_event(event: Event) -> bool:
-        kept.append(event)
+        seen.append(event)
         return True
 
     run = asyncio.ensure_future(carrier.consume(job, on_event, never))
-    job.probe = lambda: run.cancel() and None if len(job.called) == 2 else None
-    await asyncio.wait([run])
+    hung = asyncio.ensure_future(job.hung.wait())
+    await asyncio.wait([hung, run], return_when=asyncio.FIRST_COMPLETED)
+    hung.cancel()
     at = len(job.called)
+    run.cancel()
+    await asyncio.wait([run])
     await _ticks()
-    return Ended(len(job.called) - at, job.closed == job.opened == 1, sum(event[0] == "result" for event in kept))
+    return _ended(job, at, seen)
+
+
+def _ended(job: Job, at: int, seen: list[Event]) -> Ended:
+    return Ended(len(job.called) - at, job.closed == job.opened == 1, _results(seen))
+
+
+def _results(seen: list[Event]) -> int:
+    return sum(event[0] == "result" for event in seen)
 
 
 async def _ticks() -> None:

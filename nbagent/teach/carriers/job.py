@@ -85,6 +85,20 @@ class Job:
             del messages[: -self.window]
 
 
+@dataclass(slots=True)
+class HangingJob(Job):
+    """A job whose third call never comes back; `hung` is set when it has begun."""
+
+    hung: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def tool(self, block: dict[str, Any]) -> dict[str, Any]:
+        """Run a call; the third one waits for ever."""
+        if len(self.called) == 2:
+            self.hung.set()
+            await asyncio.Event().wait()
+        return await Job.tool(self, block)
+
+
 def beginning(prompt: str = "Do all steps.") -> Messages:
     """Return a transcript that begins with the prompt."""
     return [{"role": "user", "content": prompt}]

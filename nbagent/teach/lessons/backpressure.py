@@ -7,21 +7,10 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from nbagent.teach.carriers.generator import loop
-from nbagent.teach.carriers.job import Job
+from nbagent.teach.carriers.job import HangingJob, Job
 from nbagent.teach.exercises import Exercise, NotYet
 
 _SIZE = 4
-
-
-class HangingJob(Job):
-    """A job whose third call never comes back."""
-
-    async def tool(self, block: dict[str, Any]) -> dict[str, Any]:
-        """Run a call; the third one waits for ever."""
-        if len(self.called) == 2:
-            await asyncio.Event().wait()
-        return await Job.tool(self, block)
 
 
 async def _third(names: Mapping[str, Any]) -> None:
@@ -171,5 +160,3 @@ EXERCISES: tuple[Exercise, ...] = (
         _ahead,
     ),
 )
-
-__all__ = ["EXERCISES", "HangingJob", "loop"]

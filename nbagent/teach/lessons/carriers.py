@@ -1,16 +1,44 @@
-"""The exercises of lesson 05: a recursion made a generator, and a state machine that is driven a part of its way."""
+"""The exercises of lesson 05: when a recursion dies, a recursion made a generator, a machine that is driven a part of its way."""
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
+from nbagent.teach.carriers import recursion
 from nbagent.teach.carriers.job import Job, beginning
 from nbagent.teach.carriers.machine import AgentMachine, State
 from nbagent.teach.exercises import Exercise, NotYet
 
 _FAR = 1500
+_NEAR = 8
+"""Frames by which two callers of the recursion may differ in depth."""
+
+
+async def _dies(names: Mapping[str, Any]) -> None:
+    limit = sys.getrecursionlimit()
+    for lower in (limit, len(inspect.stack(0)) + 300):
+        sys.setrecursionlimit(lower)
+        try:
+            died, found = await _died_at(), await names["steps_survived"]()
+        finally:
+            sys.setrecursionlimit(limit)
+        if not isinstance(found, int) or abs(found - died) > _NEAR:
+            raise NotYet(
+                f"with Python's limit at {lower} frames the recursion makes about {died} calls; you return {found!r}."
+            )
+
+
+async def _died_at() -> int:
+    job = Job(100_000)
+    try:
+        await recursion.run(job, beginning())
+    except RecursionError:
+        pass
+    return len(job.called)
 
 
 async def _generator(names: Mapping[str, Any]) -> None:
@@ -68,6 +96,16 @@ async def _drive(names: Mapping[str, Any]) -> None:
         raise NotYet("a machine that is done gives no more events.")
 
 
+_DIES = """
+async def steps_survived():
+    job = Job(100_000)
+    try:
+        await recursion.run(job, beginning())
+    except RecursionError:
+        pass
+    return len(job.called)
+"""
+
 _GENERATOR = """
 async def my_loop(job, messages):
     while True:
@@ -95,6 +133,17 @@ async def drive(machine, kind):
 """
 
 EXERCISES: tuple[Exercise, ...] = (
+    Exercise(
+        "05.dies",
+        "you measure after how many calls Python stops the recursion, whatever its limit is",
+        (
+            "Python raises an error when the stack is too deep. What is it called, and who still has the job then?",
+            "`try:` to run it, `except RecursionError: pass`, and look at the job afterwards.",
+            "`await recursion.run(job, beginning())` inside the `try`; the `return` comes after it, outside.",
+        ),
+        _DIES,
+        _dies,
+    ),
     Exercise(
         "05.generator",
         "your loop is a generator: it yields each result when it is there, and no run is too long for it",

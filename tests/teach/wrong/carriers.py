@@ -1,10 +1,10 @@
-"""Wrong answers to lesson 05: still a recursion, everything at the end, one turn only; driven too far, from new, for ever."""
+"""Wrong answers to lesson 05: a guess, the error let out, the limit itself; still a recursion, everything at the end, one turn only; driven too far, from new, for ever."""
 
 from __future__ import annotations
 
 from nbagent.teach.lessons.carriers import EXERCISES
 
-_GENERATOR, _DRIVE = (each.answer for each in EXERCISES)
+_DIES, _GENERATOR, _DRIVE = (each.answer for each in EXERCISES)
 
 _RECURSIVE = """
 async def my_loop(job, messages):
@@ -20,6 +20,11 @@ async def my_loop(job, messages):
 """
 
 WRONG: dict[str, tuple[str, str, str]] = {
+    "05.dies": (
+        "async def steps_survived():\n    return 1000",
+        "async def steps_survived():\n    job = Job(100_000)\n    await recursion.run(job, beginning())\n    return len(job.called)",
+        "import sys\n\n\nasync def steps_survived():\n    return sys.getrecursionlimit()",
+    ),
     "05.generator": (
         _RECURSIVE,
         "async def my_loop(job, messages):\n    async for event in generator.loop(job, messages):\n        yield event",
