@@ -264,7 +264,7 @@ def _tried(extension: Extension) -> dict[str, list[Outcome]]:
 
 
 def _nearest(extension: Extension, number: str) -> str:
-    """Return the exercise nearest above the running cell; else the first that is not right yet. Raises `ConfigError`."""
+    """Return the exercise nearest above the running cell; else the one that was tried last, of those not right yet. Raises `ConfigError`."""
     from nbagent.jupyter.front_end import running_cell
 
     path = extension.lessons.notebook_file()
@@ -276,9 +276,9 @@ def _nearest(extension: Extension, number: str) -> str:
         if found := _CELL.match(one):
             return f"{found[1]}.{found[2]}"
     there, tried = _there(number), _tried(extension)
-    for one in there:
-        if not any(outcome.passed for outcome in tried.get(one.id, [])):
-            return one.id
+    open_ones = [one.id for one in there if not any(outcome.passed for outcome in tried.get(one.id, []))]
+    if open_ones:
+        return next((name for name in reversed(tried) if name in open_ones), open_ones[0])
     if there:
         raise ConfigError(
             f"All exercises of this notebook are right. %agent hint {there[-1].id} still gives its hints."

@@ -136,6 +136,10 @@ async def test_under_a_lesson_a_run_says_what_is_set_and_nothing_else_runs(tmp_p
                 "From your teacher: Try first.",
                 "this kernel is yours",
             )
+            await room.cell("from nbagent.teach.exercises import check\nis_done = lambda events: True")
+            (await room.cell("await check('03.done', globals())")).says("Not yet")
+            (await room.cell("%agent lesson")).says("… 03.done      tried 1 time, not yet right", "· 03.circle")
+            (await room.cell("%agent hint")).says("Hint 1 of 3 for 03.done")
             shown = await room.cell(
                 "%%agent --mode bypass --max-turns 50 -m opus\nDo my homework.",
                 calls("run_python", code="done = 1"),
