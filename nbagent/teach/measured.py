@@ -11,12 +11,17 @@ import gc
 import inspect
 import tracemalloc
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
+from nbagent.teach import carriers
 from nbagent.teach.carriers.job import Event, HangingJob, Job, never
 
 STEPS = 1000
 """Steps of the long run, as in the seed's "memory per step"."""
+
+_EVERY = 400
+"""Steps from one look at the memory to the next."""
 
 TICKS = 200
 """Rounds of the event loop that a consumer lets go by: everything that is free to go on does so."""
@@ -45,15 +50,15 @@ async def growth(carrier: ModuleType, steps: int = STEPS, window: int | None = 2
     """Run a carrier through `steps` steps; measure the stack's depth and the memory inside every tool call.
 
     Only `window` messages are kept, so that the carrier's own growth is seen; None keeps the whole transcript, as a real run
-    does. Memory is tracemalloc's, in bytes.
+    does. Of what tracemalloc sees, only what the carriers' own lines hold counts, in bytes: in a kernel other threads take memory, too.
     """
     depths: list[int] = []
     bytes_: list[int] = []
 
     def probe() -> None:
         depths.append(_depth())
-        if len(depths) % 10 == 0:
-            bytes_.append(tracemalloc.get_traced_memory()[0])
+        if len(depths) % _EVERY == 0:
+            bytes_.append(_own_bytes())
 
     async def on_event(_: Event) -> bool:
         return True
@@ -69,7 +74,15 @@ async def growth(carrier: ModuleType, steps: int = STEPS, window: int | None = 2
     finally:
         if not traced:
             tracemalloc.stop()
-    return Growth(len(depths), _slope(depths), _slope(bytes_[2:]) / 10, ended)
+    return Growth(len(depths), _slope(depths), _slope(bytes_) / _EVERY, ended)
+
+
+def _own_bytes() -> int:
+    """Return the bytes that were taken by lines of the carriers and are still held."""
+    own = tracemalloc.take_snapshot().filter_traces(
+        [tracemalloc.Filter(True, str(Path(carriers.__file__).parent / "*"))]
+    )
+    return sum(trace.size for trace in own.traces)
 
 
 def _depth() -> int:
