@@ -20,9 +20,6 @@ from nbagent.teach.carriers.job import Event, HangingJob, Job, never
 STEPS = 1000
 """Steps of the long run, as in the seed's "memory per step"."""
 
-_EVERY = 400
-"""Steps from one look at the memory to the next."""
-
 TICKS = 200
 """Rounds of the event loop that a consumer lets go by: everything that is free to go on does so."""
 
@@ -54,10 +51,11 @@ async def growth(carrier: ModuleType, steps: int = STEPS, window: int | None = 2
     """
     depths: list[int] = []
     bytes_: list[int] = []
+    every = max(1, steps * 2 // 5)  # a look at the memory takes a tenth of a second: two are enough for a line
 
     def probe() -> None:
         depths.append(_depth())
-        if len(depths) % _EVERY == 0:
+        if len(depths) % every == 0:
             bytes_.append(_own_bytes())
 
     async def on_event(_: Event) -> bool:
@@ -74,7 +72,7 @@ async def growth(carrier: ModuleType, steps: int = STEPS, window: int | None = 2
     finally:
         if not traced:
             tracemalloc.stop()
-    return Growth(len(depths), _slope(depths), _slope(bytes_) / _EVERY, ended)
+    return Growth(len(depths), _slope(depths), _slope(bytes_) / every, ended)
 
 
 def _own_bytes() -> int:
