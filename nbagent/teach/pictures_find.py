@@ -16,8 +16,8 @@ def five_questions() -> Picture:
         box(390, 170, "3. The append", "where do results go?", width=170, lit=True),
         box(130, 170, "4. The stop", "what if it never ends?", width=190, lit=True),
         line("M230 60H312"), line("M465 60H527"), line("M390 86V142", "calls", 412, 120), line("M305 170H228"),
-        line("M130 144V88"), line("M130 196V228H590V88", "a limit is reached", 360, 243),
-        '<text x="590" y="178" font-weight="bold">5. Who sees it?</text><text x="590" y="196" font-size="12">yield, callback, print</text>',
+        line("M130 144V88"), line("M130 196V228H666V60H653", "a limit is reached", 360, 243),
+        '<text x="570" y="166" font-weight="bold">5. Who sees it?</text><text x="570" y="184" font-size="12">yield, callback, print</text>',
     )  # fmt: skip
     return Picture(
         svg,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import html
 import inspect
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +104,7 @@ class Lines:
             row = f"{number:>4} {'▶' if number in self.lit else ' '} {html.escape(text)}"
             rows.append(f'<span style="{marked}">{row}</span>' if number in self.lit else row)
         code = "\n".join(rows)
-        return f'<b>{html.escape(self.title)}</b><pre style="overflow-x:auto">{code}</pre>'
+        return f'<b>{html.escape(self.title)}</b><pre style="overflow-x:auto;white-space:pre">{code}</pre>'
 
 
 def numbered(source: str, title: str = "") -> Lines:
@@ -117,7 +118,7 @@ def shown(function: Callable[..., Any], *words: str, around: int = 6) -> Lines:
     Raises `ValueError` where it holds none of them: what a lesson says of the code is then no longer true.
     """
     source, first = inspect.getsourcelines(function)
-    lines = [line.rstrip("\n") for line in source]
+    lines = textwrap.dedent("".join(source)).splitlines()
     lit = [n for n, line in enumerate(lines) if any(word in line for word in words)]
     if not lit:
         raise ValueError(f"{function.__qualname__} holds none of {words}")
