@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nbagent.core.messages import Message
 from nbagent.models.scripted import Scripted, call, last_results
 
 Reply = dict[str, Any]
@@ -102,3 +103,13 @@ def in_a_cell() -> list[Scripted]:
 def endless() -> list[Scripted]:
     """Return a script for a `%%agent` cell that looks at one file after the other and never says a word."""
     return [call("read_data_head", path=f"data/{name}.csv") for name in ("penguins", "field", "penguins", "field")]
+
+
+def explores() -> list[Scripted]:
+    """Return a script for an Explore subagent that is asked which species there are: one look, one sentence."""
+
+    def answer(seen: Sequence[Message]) -> str:
+        common = next((line for line in last_results(seen)[0].splitlines() if "most common" in line), "no such line")
+        return f"They stand in `penguins`, column `species`; {common.strip()}."
+
+    return [call("inspect_variable", name="penguins", column="species"), answer]

@@ -43,7 +43,9 @@ async def test_it_counts(agent_replay):
 @pytest.mark.slow
 def test_a_test_of_an_agent_is_recorded_once_and_then_played(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(TEST)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\nfilterwarnings = error\n"
+    )
     data = tmp_path / "sales.csv"
     data.write_text("amount\n1\n2\n3\n")
 
