@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing, contextmanager
-from typing import TYPE_CHECKING
+from typing import Any
 
 from nbagent.core.events import Event
 from nbagent.core.run import Stop
 from nbagent.core.timelimit import TimeLimit
 from nbagent.teach.steps import Break, Until, Walk, breaks_of, is_step, rests, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Hand = Callable[["Pacer"], Awaitable[None]]
 """Waits until a person wants a resting run to go on, and presses for those who can't; the rest is over when it returns."""
@@ -101,7 +98,10 @@ class Pacer:
         """Wait until the hand returns, a stop is asked for, or so many seconds have passed."""
         with self._held(why):
             hand = self.pressed() if seconds < math.inf else self._hand(self)
-            waits = [asyncio.ensure_future(hand), asyncio.ensure_future(self._stop.wait(seconds))]
+            waits: list[asyncio.Future[Any]] = [
+                asyncio.ensure_future(hand),
+                asyncio.ensure_future(self._stop.wait(seconds)),
+            ]
             try:
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -112,7 +112,7 @@ class Pacer:
                 raise ended[0]
 
     @contextmanager
-    def _held(self, why: str) -> Iterator[None]:
+    def _held(self, why: str) -> Generator[None]:
         self.resting = why
         self._pressed.clear()
         self._limit.hold()

@@ -20,7 +20,7 @@ from nbagent.core.messages import Usage, text_block
 from nbagent.core.policy import Mode, Policy
 from nbagent.core.run import Agent, Stop
 from nbagent.core.timelimit import TimeLimit
-from nbagent.models.scripted import ScriptedModel, call
+from nbagent.models.scripted import Scripted, ScriptedModel, call
 from nbagent.teach.pacer import Pacer
 from nbagent.teach.steps import Until, Walk, breaks_of, is_step, rests, walk
 from tests.core.rig import Person, Rig
@@ -152,13 +152,13 @@ def test_what_is_no_breakpoint_is_named_with_the_nearest_spelling(text, said):
     assert said in str(caught.value)
 
 
-def _agent(rig: Rig, *script: object, seconds: float | None = None) -> tuple[Agent, Stop]:
+def _agent(rig: Rig, *script: Scripted, seconds: float | None = None) -> tuple[Agent, Stop]:
     agent = Agent(ScriptedModel(list(script)), rig.tools(), Policy(Mode.DEFAULT), Person(True), Limits(seconds=seconds))
     return agent, Stop()
 
 
 async def _driven(
-    rig: Rig, pacer_of: Callable[[Stop, TimeLimit], Pacer], *script: object, seconds: float | None = None
+    rig: Rig, pacer_of: Callable[[Stop, TimeLimit], Pacer], *script: Scripted, seconds: float | None = None
 ):
     agent, stop = _agent(rig, *script, seconds=seconds)
     session, limit, events = rig.session(agent.tools), TimeLimit(seconds), []
