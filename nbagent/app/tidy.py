@@ -72,7 +72,9 @@ class Tidying(Errand):
             done = sum(not block.get("is_error") for block in results)
             if not done:
                 return "Nothing was changed."
-            return f"{done} of {len(self.found)} changes made. {AFTER}"
+            every = len(self.found)
+            made = f"{done} of {every} changes" if every > 1 else "The change was"
+            return f"{made} made. {AFTER}"
 
         return ScriptedModel([[call(NAME, change=n) for n in range(1, len(self.found) + 1)], answer], name="tidy")
 

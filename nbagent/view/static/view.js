@@ -59,8 +59,8 @@ export default {
       const ready = outer instanceof HTMLElement && outer.querySelector(".nbagent-asks");
       if (ready) {
         const stop = () => model.get("head")?.running && interrupts.stop();
-        controls(outer, box, model, { stop, spare: interrupts.spare }, click, stopped);
-        attention(outer, stopped);
+        const back = attention(outer, stopped);
+        controls(outer, box, model, { stop, spare: interrupts.spare, back }, click, stopped);
       } else setTimeout(attach, 50); // the container puts its children in one by one
     };
     attach();
