@@ -33,7 +33,7 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
         case ev.BlockStarted():
             return replies.block_started(view, event)
         case ev.ReplyStarted():
-            return replace(view, reply=view.reply + 1, model=event.model or view.model)
+            return replace(view, reply=view.reply + 1, model=event.model or view.model, awaited=None)
         case ev.ReplyEnded():
             return replies.reply_ended(view, event)
         case ev.ReplyDiscarded():
@@ -43,6 +43,8 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
             return put(view, item)
         case ev.CallDecided() | ev.CallStarted() | ev.CallProgress() | ev.CallEnded():
             return calls.call_event(view, event)
+        case ev.CodeAwaited() | ev.CodeEnded():
+            return calls.code_event(view, event)
         case ev.ApprovalAsked() | ev.ApprovalAnswered():
             return calls.approval(view, event)
         case ev.QuestionAsked() | ev.QuestionAnswered():

@@ -10,7 +10,7 @@
  *   and since when the time limit counts, in seconds since the run began
  * @typedef {{state: string, activity: string, model: string, mode: string, turn: number, max_turns: number,
  *   tokens: number, cost: string, running: boolean, ended: string, asking: boolean, elapsed: number,
- *   call: Running | null, limit: number | null}} Head
+ *   since?: number | null, call: Running | null, limit: number | null}} Head
  * @typedef {{get(name: string): any, on(name: string, f: (...args: any[]) => void): void,
  *   off(name: string, f: (...args: any[]) => void): void, send(content: unknown): void, widget_manager?: any}} Model
  */
