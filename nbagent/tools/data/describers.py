@@ -161,6 +161,10 @@ class _Unheard:
         """Drop the text, or hand it on."""
         return len(text) if threading.get_ident() == self._thread else self._stream.write(text)
 
+    def flush(self) -> None:
+        """Flush the stream."""
+        self._stream.flush()
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
