@@ -29,7 +29,7 @@ _WIDEST = 200
 _ADDRESS = re.compile(r"(?:https?://|mailto:|#)|[^\s:&\\<>`]*\Z", re.IGNORECASE)
 _LIVE = re.compile(
     r"(?P<picture>!\[[^\]\[]*\]\((?:data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]+|[^\s:&\\<>()`/][^\s:&\\<>()`]*)\))"
-    r"|(?P<image>!\[)|\](?P<leads>[(:])(?=\s*(?P<address>[^\s)]*))|<(?!(?:https?://|mailto:)[^\s<>`]*>)",
+    r"|(?P<image>!\[)|\](?P<leads>[(:])(?=\s*(?P<address>[^\s)]{0,2000}))|<(?!(?:https?://|mailto:)[^\s<>`]*>)",
     re.IGNORECASE,
 )
 """What acts or loads in Markdown outside of code: pictures, links to elsewhere, tags."""
