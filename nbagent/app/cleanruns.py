@@ -27,7 +27,7 @@ from nbagent.core.messages import Json
 from nbagent.core.ports import Cell
 from nbagent.headless.offspring import descendants, end_all
 from nbagent.tools.cells import first_line
-from nbagent.tools.verdict import Came, is_verifiable
+from nbagent.tools.verdict import Came, is_verifiable, shown_as
 
 COPIED = 200_000_000
 """Bytes of a folder up to which clean runs work on a copy of it."""
@@ -93,9 +93,12 @@ class CleanRuns:
                         place, cell = places[str(cell_id)]
                         progress(f"{place} of {len(places)}: {first_line(cell.source)}")
                     elif cell_id := line.get("ends"):
-                        outputs = None if line.get("problem") else tuple(line["outputs"])
+                        kind = str(line.get("problem") or "")
+                        outputs = None if kind in _CUT_OFF else tuple(line["outputs"])
                         came[str(cell_id)] = Came(outputs, float(line["seconds"]))
-                        problem = _problem(str(line.get("problem") or ""), self._timeout)
+                        place, cell = places.get(str(cell_id), (0, None))
+                        if kind != "exit" or place < len(places):  # nothing was to come after the last cell
+                            problem = _problem(kind, self._timeout, line.get("status"), shown_as(cell) if cell else "")
         except TimeoutError:
             problem = _problem("timeout", self._timeout)
         finally:
@@ -105,12 +108,35 @@ class CleanRuns:
         return Finished(came, time.monotonic() - began, problem)
 
 
-def _problem(kind: str, timeout: float) -> str:
-    said = {
-        "timeout": f"it was stopped after {timeout:.0f} s (%agent verify --timeout S allows more)",
-        "died": "the kernel died (a crash, an exit, or out of memory)",
-    }
-    return said.get(kind, "")
+_CUT_OFF = frozenset({"timeout", "died"})
+"""How a cell ends that has no outputs of its own to compare."""
+
+
+def _problem(kind: str, timeout: float, status: object = None, cell: str = "") -> str:
+    where = f" in {cell}" if cell else ""
+    match kind:
+        case "timeout":
+            return f"it was stopped after {timeout:.0f} s{where} (%agent verify --timeout S allows more)"
+        case "died":
+            return f"the kernel {how_ended(status if isinstance(status, int) else None)}{where}"
+        case "exit":
+            return f"{cell or 'a cell'} ends the kernel (exit or quit), so what is below it did not run"
+        case _:
+            return ""
+
+
+def how_ended(status: int | None) -> str:
+    """Return in words how a process ended that was not to end: its exit code, or the signal that killed it; None: not known."""
+    if status is None:
+        return "died"
+    if status >= 0:
+        return f"ended with exit code {status}"
+    try:
+        said = (signal.strsignal(-status) or "").lower()
+    except ValueError:
+        said = ""
+    said += ", as when the memory is full" if status == -9 else ""
+    return f"was killed by signal {-status}{f' ({said})' if said else ''}"
 
 
 class _Process:

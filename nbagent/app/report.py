@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
 from nbagent.app.document import find_document
-from nbagent.app.export import from_file, from_page, markdown, put, shown_path, typed
+from nbagent.app.export import from_file, from_page, put, shown_path, typed
 from nbagent.app.history import runs_in
 from nbagent.app.reporting import Material, Run, link_of, made, sources_of
 from nbagent.app.reports import Linked
@@ -32,7 +32,6 @@ from nbagent.extend.sessions import FOLDER
 from nbagent.prompt.asks import instructions
 from nbagent.tools.cells import starts_agent
 from nbagent.tools.numbers import Shown, Trace, summed_up, traced
-from nbagent.view.report.markdown import LINKS, cells_of
 from nbagent.view.report.model import Report
 
 if TYPE_CHECKING:
@@ -185,14 +184,10 @@ def _put(page: Report, target: Path, kind: str) -> int:
         from nbagent.view.report.page import html_of
 
         return put(html_of(_untitled(page)), {}, target, force=True, command="report")
-    import nbformat
+    from nbagent.view.report.markdown import markdown_of
 
-    made_cells, alts = cells_of(_untitled(page))
-    notebook = nbformat.from_dict(nbformat.v4.new_notebook(cells=[nbformat.from_dict(cell) for cell in made_cells]))
-    text, files = markdown(notebook, target.stem, exclude_input=not page.code)
-    left = iter(alts)
-    text = re.sub(r"!\[(?:png|jpeg|svg|gif|webp)\]\(", lambda match: f"![{next(left, match[0][2:-2])}](", text)
-    return put(LINKS.sub(r"#cell-\1", text), files, target, force=True, command="report")
+    text, files = markdown_of(_untitled(page), target.stem)
+    return put(text, files, target, force=True, command="report")
 
 
 def _untitled(page: Report) -> Report:

@@ -19,6 +19,7 @@ from nbagent.core.messages import Json, Message, ReplyBuilder, text_block
 from nbagent.core.ports import Anchor, Cell, Model, Notebook, Preview, Request
 from nbagent.core.rules import Plain
 from nbagent.core.tools import Call, Kind, Result, Tool, tool
+from nbagent.jupyter.front_end import in_a_job
 from nbagent.models.scripted import ScriptedModel, call
 from nbagent.tools.cells import first_line
 from nbagent.tools.dataflow import dataflow
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 NAME = "tidy_notebook"
 USAGE = "%agent tidy [--names]: proposes changes that make the notebook tidier; --names asks the model for better names, too."
 TIDY = "Nothing to tidy: no dead or doubled cells, no stray imports, nothing to merge, split or head."
+IN_A_JOB = "Nothing was tidied: a job such as papermill or nbconvert can't change the notebook that it runs."
 AFTER = "%agent undo takes it back; %agent verify shows whether the notebook still gives the same."
 _POOR = re.compile(
     r"(?:df|tmp|temp|data|res|result|test|foo|bar|new|x|y|a|b|arr|val)_?\d+|tmp\w*|temp\w*|foo|bar|baz|(?:new|my)_?df|df_?(?:new|final|copy)\d*|aa+|xx+"
@@ -72,7 +74,9 @@ class Tidying(Errand):
             done = sum(not block.get("is_error") for block in results)
             if not done:
                 return "Nothing was changed."
-            return f"{done} of {len(self.found)} changes made. {AFTER}"
+            every = len(self.found)
+            made = f"{done} of {every} changes" if every > 1 else "The change was"
+            return f"{made} made. {AFTER}"
 
         return ScriptedModel([[call(NAME, change=n) for n in range(1, len(self.found) + 1)], answer], name="tidy")
 
@@ -154,6 +158,8 @@ async def tidy(extension: Extension, rest: str) -> str:
 
     async def looked(notebook: Notebook | None, said: str) -> tuple[str, str]:
         if notebook is None or notebook.proposes_only:
+            if in_a_job(extension.shell):
+                raise NothingToTidy(IN_A_JOB)
             raise ConfigError("%agent tidy: this notebook can't be changed from here.")
         listed = await notebook.cells()
         cells = await with_outputs(notebook, listed)

@@ -13,6 +13,7 @@ from nbagent.app.agents import Errand
 from nbagent.core.errors import ConfigError
 from nbagent.core.messages import Json
 from nbagent.core.ports import Model, Notebook
+from nbagent.jupyter.front_end import in_a_job
 from nbagent.models.scripted import ScriptedModel, call, result_of
 from nbagent.tools.results import clip
 from nbagent.tools.verify import NAME, TIMEOUT
@@ -26,6 +27,12 @@ USAGE = (
 UNREAD = (
     "%agent verify: the notebook's cells can't be read from here. It works in JupyterLab, Notebook 7 and `nbagent run`."
 )
+IN_A_JOB = (
+    "Not verified: a job such as papermill or nbconvert does not let the notebook's cells be read. It began in a clean kernel and "
+    "runs the cells in order, so what this copy shows came from one. What differs from what was shown before is told by %agent "
+    "verify in JupyterLab, Notebook 7 and `nbagent run`."
+)
+"""What is said instead of an error, which would end the job."""
 NOBODY = (
     "Not verified: the notebook has code that is asked about each time it runs (it deletes, installs, sends, or reaches outside "
     "of the folder), and nobody is there to answer. Run %agent verify where you can: in JupyterLab or Notebook 7."
@@ -66,15 +73,24 @@ def options(rest: str) -> Json:
 
 
 async def verify(extension: Extension, rest: str) -> str:
-    """Carry out `%agent verify [--timeout S] [--seed]` in this cell."""
+    """Carry out `%agent verify [--timeout S] [--seed]` in this cell; returns what to say where a job runs it."""
     from nbagent.app.cell import agent_cell
 
     given = options(rest)
+    unread = False
 
     async def looked(notebook: Notebook | None, said: str) -> tuple[str, str]:
-        if notebook is None or notebook.proposes_only:
+        nonlocal unread
+        if unread := notebook is None or notebook.proposes_only:
             raise ConfigError(UNREAD)
         return said, ""
 
-    await agent_cell(extension, "verify this notebook", "", looked, errand=Verification("verify", "medium", **given))
+    try:
+        await agent_cell(
+            extension, "verify this notebook", "", looked, errand=Verification("verify", "medium", **given)
+        )
+    except ConfigError:
+        if unread and in_a_job(extension.shell):
+            return IN_A_JOB
+        raise
     return ""

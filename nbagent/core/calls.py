@@ -128,7 +128,7 @@ async def _call(run: Run, ready: Ready, reports: asyncio.Queue[Event]) -> None:
         run.event(
             CallEnded,
             call_id=ready.id, name=ready.tool.name, status=status, content=result.content,
-            seconds=seconds, summary=result.summary, cells=result.cells,
+            seconds=seconds, summary=result.summary, cells=result.cells, goes_on=result.code == "goes on",
         )
     )  # fmt: skip
     if cancelled:

@@ -25,6 +25,7 @@ _BUDGET: Final = 1_500_000  # comparisons of one diff: about a quarter of a seco
 _DEPTH: Final = 8  # times that what lies between two matched lines is itself searched for lines to match
 _ALIKE: Final = 0.4  # share of a line that must have stayed for its changed words to be marked
 _PAIRED: Final = 40  # lines of a changed block within which a line looks for its like
+_PART = re.compile(r"# ── .+ ──")
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 
@@ -57,6 +58,11 @@ class _Budget:
 def lines_of(text: str) -> list[str]:
     """Return the lines of a text without their ends; an empty text has none."""
     return text.split("\n") if text else []
+
+
+def part_line(label: str) -> str:
+    """Return the line with which a text of several cells says where the next one begins: parts are compared one by one."""
+    return f"# ── {label} ──"
 
 
 def rows(old: str, new: str) -> list[Row]:
@@ -168,8 +174,19 @@ def _blank(text: str, mark: str) -> str:
 def _pairs(a: Sequence[str], b: Sequence[str], budget: _Budget) -> list[tuple[int, int]]:
     """Return places of equal items, rising in both."""
     out: list[tuple[int, int]] = []
-    _match(a, b, (0, len(a)), (0, len(b)), budget, out, 0)
+    i = j = 0
+    for at, to in _parts(a, b):
+        _match(a, b, (i, at), (j, to), budget, out, 0)
+        out.append((at, to))
+        i, j = at + 1, to + 1
+    _match(a, b, (i, len(a)), (j, len(b)), budget, out, 0)
     return out
+
+
+def _parts(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where the same parts begin in both, nothing where they have not the same: a line that moved would hide them."""
+    in_a, in_b = ([place for place, line in enumerate(lines) if _PART.fullmatch(line)] for lines in (a, b))
+    return list(zip(in_a, in_b, strict=True)) if [a[n] for n in in_a] == [b[n] for n in in_b] else []
 
 
 def _match(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from nbagent.core.event import Event, LoopShown, Reason, State, Status  # noqa: F401  # pyright: ignore[reportUnusedImport]  (events has their names, too)
+from nbagent.core.events_beside import CodeAwaited, CodeEnded, HookEnded, HookStarted  # noqa: F401  # pyright: ignore[reportUnusedImport]  (these, too)
 from nbagent.core.messages import Block, Json, Usage
 
 
@@ -188,7 +189,10 @@ class CallProgress(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnded(Event):
-    """A call was answered; `content` is the result as the model gets it, `seconds` its duration."""
+    """A call was answered; `content` is the result as the model gets it, `seconds` its duration.
+
+    `goes_on`: its code still runs; a `CodeEnded` of the same call, or the end of the run, ends it.
+    """
 
     type: ClassVar[str] = "call_ended"
     call_id: str
@@ -198,6 +202,7 @@ class CallEnded(Event):
     seconds: float
     summary: str = ""
     cells: tuple[str, ...] = ()
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,33 +236,6 @@ class QuestionAnswered(Event):
     type: ClassVar[str] = "question_answered"
     question_id: str
     text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookStarted(Event):
-    """A hook begins: `hook` is how people know it, `on` the event that it listens to, `message` what to show meanwhile."""
-
-    type: ClassVar[str] = "hook_started"
-    hook_id: str
-    hook: str
-    on: str
-    call_id: str = ""
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookEnded(Event):
-    """A hook has ended; `outcome` is one of `hooks.Outcome`, `sentence` what came of it ("" where nothing did)."""
-
-    type: ClassVar[str] = "hook_ended"
-    hook_id: str
-    hook: str
-    on: str
-    outcome: str
-    sentence: str
-    seconds: float
-    call_id: str = ""
-    output: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from nbagent.core.events import Event, Noted, Reason
+from nbagent.core.events import CodeAwaited, CodeEnded, Event, Noted, Reason
 from nbagent.core.messages import Block
 
 if TYPE_CHECKING:
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
 
 _FOREVER = 1e9  # seconds
 _WAITS = "{} still runs. The run ends when it has ended; Stop ends both."
+
+
+How = Literal["ended", "failed", "stopped", "limit", "interrupted"]
+"""How such code ends: by itself, with an error, stopped by the agent, at its time limit, or by the person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Code that went on after the call `call_id` has ended; `seconds` is how long it ran in all."""
+
+    call_id: str
+    how: How
+    seconds: float
 
 
 class Lasting(Protocol):
@@ -32,6 +46,15 @@ class Lasting(Protocol):
     @property
     def running(self) -> str:
         """What runs now, as the model knows it; "" where nothing does."""
+        ...
+
+    @property
+    def since(self) -> tuple[str, float]:
+        """The call that began what runs now, and the seconds since; ("", 0.0) where nothing runs."""
+        ...
+
+    def endings(self) -> Sequence[Ended]:
+        """Return, once, what has ended of the code that went on after its call, whoever waited for it."""
         ...
 
     def news(self) -> Sequence[str]:
@@ -51,6 +74,11 @@ class NothingLasts:
     """Where each call waits for its code."""
 
     label = running = ""
+    since = ("", 0.0)
+
+    def endings(self) -> Sequence[Ended]:
+        """Return nothing."""
+        return ()
 
     def news(self) -> Sequence[str]:
         """Return nothing."""
@@ -71,7 +99,11 @@ async def outlasting(run: Run) -> AsyncGenerator[Event]:
         return
     if lasting.running:
         yield run.event(Noted, text=_WAITS.format(lasting.label[:1].upper() + lasting.label[1:]), level="info")
+        call_id, seconds = lasting.since
+        yield run.event(CodeAwaited, call_id=call_id, label=lasting.label, seconds=round(seconds, 3))
     told = await _unless_stopped(run)
+    for event in code_ended(run):
+        yield event
     if told is None or ending.reason not in {Reason.END_TURN, Reason.MAX_TURNS}:
         return
     run.ending = None
@@ -79,6 +111,12 @@ async def outlasting(run: Run) -> AsyncGenerator[Event]:
         run.ending = ending
     if run.ending is None or ending.reason is Reason.MAX_TURNS:  # which lets the model sum up
         run.session.transcript.ask(list(told))
+
+
+def code_ended(run: Run) -> list[Event]:
+    """Return an event for each piece of code that has ended since the last time."""
+    ended = run.agent.lasting.endings()
+    return [run.event(CodeEnded, call_id=one.call_id, how=one.how, seconds=round(one.seconds, 3)) for one in ended]
 
 
 async def _unless_stopped(run: Run) -> Sequence[Block] | None:

@@ -15,7 +15,7 @@ from nbagent.core.dispatch import act
 from nbagent.core.endings import Ending, refused
 from nbagent.core.errors import ContextFull, Interrupted, NbagentError, Spent
 from nbagent.core.events import Event, Noted, QuestionAnswered, QuestionAsked, Reason, ResultsAppended, State
-from nbagent.core.lasting import outlasting
+from nbagent.core.lasting import code_ended, outlasting
 from nbagent.core.messages import CUT_SHORT, Block, text_block
 from nbagent.core.openings import Opening, stopping
 from nbagent.core.ports import Question
@@ -73,6 +73,8 @@ async def run(agent: Agent, session: Session, blocks: list[Block], *, prompt: st
         this.let_go()
         await this.agent.lasting.stop()
         this.session.transcript.answer(this.results)
+    for event in code_ended(this):
+        yield event
     yield this.ended()
 
 
@@ -119,6 +121,8 @@ def _without_words(this: Run) -> str:
 async def observe(this: Run) -> AsyncGenerator[Event]:
     """Append one message with a result for every call, and look whether the run goes in circles."""
     calls = this.reply.calls
+    for event in code_ended(this):
+        yield event
     hooked, this.told = this.told, {}
     if not calls:
         said, ask = _without_calls(this)

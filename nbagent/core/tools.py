@@ -12,7 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, get_type_hints, overload
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints, overload
 
 from nbagent.core.errors import ToolError
 from nbagent.core.hooks import Verdict
@@ -50,12 +50,16 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a call gives: blocks for the model, a short line for people, and the ids of the cells it touched."""
+    """What a call gives: blocks for the model, a short line for people, and the ids of the cells it touched.
+
+    `code` says of code that was begun: "goes on", "limit" (it was stopped at its time limit), else "".
+    """
 
     content: tuple[Block, ...]
     summary: str = ""
     is_error: bool = False
     cells: tuple[str, ...] = ()
+    code: Literal["", "goes on", "limit"] = ""
 
     @classmethod
     def of(cls, value: Any) -> Result:

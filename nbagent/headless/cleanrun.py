@@ -71,7 +71,9 @@ def own_output() -> Say:
 async def clean_run(job: dict[str, Any], say: Say) -> None:
     """Run the cells of a job: `cells` ([id, source] in order), `folder`, `timeout` (seconds a cell), `seed`.
 
-    Each cell's end is told with its outputs in nbformat's form. The kernel is gone when this returns.
+    Each cell's end is told with its outputs in nbformat's form, and `problem`: timeout, died (`status` is the exit status of
+    the kernel's process, minus the signal that killed it), exit (its code asked for the kernel's end). The kernel is gone when
+    this returns.
     """
     cells = [nbformat.v4.new_code_cell(source, id=cell_id) for cell_id, source in job["cells"]]
     notebook = nbformat.v4.new_notebook(cells=cells)
@@ -99,17 +101,28 @@ async def clean_run(job: dict[str, Any], say: Say) -> None:
 
 
 async def _cells(client: NotebookClient, notebook: Any, say: Say) -> None:
+    process = getattr(getattr(client.km, "provisioner", None), "process", None)  # held: the provisioner lets go of it
+    leaving: list[str] = []
+
+    def replied(cell: Any, cell_index: int, execute_reply: Any) -> None:
+        del cell_index
+        asked = execute_reply["content"].get("payload") or ()
+        leaving.extend(cell.id for one in asked if one.get("source") == "ask_exit" and not one.get("keepkernel"))
+
+    client.on_cell_executed = replied
     for index, cell in enumerate(notebook.cells):
         say(begins=cell.id)
-        began, problem = time.monotonic(), ""
+        began, problem, status = time.monotonic(), "", None
         try:
             await client.async_execute_cell(cell, index)
         except CellTimeoutError:
             problem = "timeout"
         except DeadKernelError:
-            problem = "died"
+            problem, status = "died", process.poll() if process is not None else None
+        if leaving:
+            problem = "exit"
         outputs = cell.outputs if len(json.dumps(cell.outputs)) <= LARGEST else [TOO_LARGE]
-        say(ends=cell.id, seconds=round(time.monotonic() - began, 3), outputs=outputs, problem=problem)
+        say(ends=cell.id, seconds=round(time.monotonic() - began, 3), outputs=outputs, problem=problem, status=status)
         if problem:
             return
 

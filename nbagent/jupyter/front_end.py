@@ -41,6 +41,11 @@ def takes_input(shell: Any) -> bool:
     return (parent.get("content") or {}).get("allow_stdin") is True
 
 
+def in_a_job(shell: Any) -> bool:
+    """Whether a job runs the cell (papermill, nbconvert): a kernel that nobody can be asked in."""
+    return getattr(shell, "kernel", None) is not None and not takes_input(shell)
+
+
 def asking_client(shell: Any) -> str:
     """Return the session id of the client that asked for the running cell: another tab, console or job has another one."""
     kernel = getattr(shell, "kernel", None)

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from nbagent.core.errors import CutOff, Interrupted, NotebookError, ToolError
+from nbagent.core.lasting import Ended, How
 from nbagent.core.messages import Block, plain_text, text_block
 from nbagent.core.ports import WITHHELD, Output, Ran
 from nbagent.core.tools import Call, Result, Tool, tool
@@ -35,14 +36,16 @@ _NONE = "no code of yours is running: there is nothing to wait for"
 class Piece:
     """Code that a call begins: how the model and how people know it, and what looks at its outputs so far.
 
-    `cell` is the cell that it runs in now, "" where it is none.
+    `cell` is the cell that it runs in now, "" where it is none; `call_id` the call that began it.
     """
 
     name: str
     label: str
     look: Callable[[], Awaitable[Sequence[Output]]]
     cell: str = ""
+    call_id: str = ""
     began: float = 0.0
+    goes_on: bool = False
     task: asyncio.Task[Result] | None = None
     call: Call | None = None
     shown: str = ""
@@ -81,6 +84,7 @@ class LastingCode:
         self._waits, self._clock, self._above = waits, clock, above
         self._piece: Piece | None = None
         self._over: list[str] = []
+        self._endings: list[Ended] = []
 
     # ── for tools that run code ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -115,9 +119,11 @@ class LastingCode:
         self.free()
         if self.patience is None:
             return await go(Saying(call.progress, call.soon))
-        self._piece, piece.began = piece, self._clock()
+        self._piece, piece.began, piece.call_id = piece, self._clock(), call.id
         piece.task = asyncio.ensure_future(_result(go, Saying(piece.now, piece.soon)))
-        return await self._wait(call, piece, self.patience)
+        result = await self._wait(call, piece, self.patience)
+        piece.goes_on = self._piece is piece
+        return dataclasses.replace(result, code="goes on") if piece.goes_on else result
 
     # ── for `wait_for_cell` ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -131,7 +137,7 @@ class LastingCode:
         if not _ended(piece):
             piece.stopped = True
             await _stop(piece)
-        self._piece = None
+        self._let_go(piece)
         return _as_result(piece, self._so_far(piece))
 
     def _there(self) -> Piece:
@@ -146,13 +152,13 @@ class LastingCode:
             await _seen_for(task, seconds)
         except asyncio.CancelledError:
             await _stop(piece)
-            self._piece = None
+            self._let_go(piece)
             raise _cut_off(task) from None
         finally:
             piece.call = None
         if not task.done():
             return await self._still(piece)
-        self._piece = None
+        self._let_go(piece)
         return task.result()
 
     async def _still(self, piece: Piece) -> Result:
@@ -172,6 +178,12 @@ class LastingCode:
         cells = (piece.cell,) if piece.cell else ()
         return Result((text_block(text),), f"still runs after {so_far}{f' · {far.text()}' if far else ''}", cells=cells)
 
+    def _let_go(self, piece: Piece) -> None:
+        """Have a piece that has ended be the current one no more, and keep how it ended if it outlasted its call."""
+        self._piece = None
+        if piece.goes_on:
+            self._endings.append(Ended(piece.call_id, _how(piece), self._clock() - piece.began))
+
     def _so_far(self, piece: Piece) -> str:
         return duration(self._clock() - piece.began)
 
@@ -181,6 +193,18 @@ class LastingCode:
     def label(self) -> str:
         """What runs, or has ended untold, as people know it; "" where there is nothing of which the model must hear."""
         return self._piece.label if self._piece is not None else ""
+
+    @property
+    def since(self) -> tuple[str, float]:
+        """The call that began what runs now, and the seconds since; ("", 0.0) where nothing runs."""
+        piece = self._piece
+        return (piece.call_id, self._clock() - piece.began) if piece is not None and self.running else ("", 0.0)
+
+    def endings(self) -> Sequence[Ended]:
+        """Return, once, what has ended of the code that went on after its call, whoever waited for it."""
+        self._gather()
+        told, self._endings = self._endings, []
+        return told
 
     def news(self) -> Sequence[str]:
         """Return, once, how code has ended that ended while no call waited for it."""
@@ -194,7 +218,7 @@ class LastingCode:
             return [text_block(text) for text in self.news()]
         task = _task(piece)
         await asyncio.wait({task})
-        self._piece = None
+        self._let_go(piece)
         if not task.cancelled() and isinstance(error := task.exception(), Interrupted):
             raise error
         result = _as_result(piece, self._so_far(piece))
@@ -203,13 +227,15 @@ class LastingCode:
     async def stop(self) -> None:
         """End the code, if some runs, and wait until it has ended."""
         if (piece := self._piece) is not None:
-            self._piece = None
-            await _stop(piece)
+            try:
+                await _stop(piece)
+            finally:
+                self._let_go(piece)
 
     def _gather(self) -> None:
         """Put by what has ended."""
         if (piece := self._piece) is not None and _ended(piece):
-            self._piece = None
+            self._let_go(piece)
             text = plain_text(list(_as_result(piece, self._so_far(piece)).content))
             self._over.append(f"{_ENDED.format(piece.name)}\n{clip(text, _NEWS)}")
 
@@ -290,6 +316,16 @@ def _cut_off(task: asyncio.Task[Result]) -> CutOff:
         return CutOff(str(error))
 
 
+def _how(piece: Piece) -> How:
+    task = _task(piece)
+    if task.cancelled() or isinstance(error := task.exception(), CutOff | Interrupted):
+        return "stopped" if piece.stopped else "interrupted"
+    if error is not None:
+        return "failed"
+    result = task.result()
+    return "limit" if result.code == "limit" else "failed" if result.is_error else "ended"
+
+
 def _as_result(piece: Piece, so_far: str) -> Result:
     """Return how code ended as a result, also where it was stopped or has failed."""
     cells = (piece.cell,) if piece.cell else ()
@@ -351,5 +387,6 @@ def within(limit: float | None, timeout: float | None) -> float | None:
 
 def as_tried(result: Result, ran: Ran, limit: float | None) -> Result:
     """Return the result of code that the model only tried: that its own limit stopped it is no error."""
-    tried = limit is not None and ran.status == "timeout"
-    return dataclasses.replace(result, is_error=False) if tried else result
+    if ran.status != "timeout":
+        return result
+    return dataclasses.replace(result, code="limit", is_error=result.is_error and limit is None)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from nbagent.core.diff import part_line
 from nbagent.core.ports import Cell
 from nbagent.tools.cellcode import parse, split
 from nbagent.tools.cellflow import Flow
@@ -102,7 +103,7 @@ class Change:
     def _text(self, parts: Sequence[tuple[str, str]]) -> str:
         if len(self.ops) == 1:
             return "".join(source for _, source in parts)
-        return "\n\n".join(f"# ── {label or 'a cell'} ──\n{source}" for label, source in parts)
+        return "\n\n".join(f"{part_line(label or 'a cell')}\n{source}" for label, source in parts)
 
     @property
     def cells(self) -> set[str]:

@@ -35,7 +35,7 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
         case ev.BlockStarted():
             return replies.block_started(view, event)
         case ev.ReplyStarted():
-            return replace(view, reply=view.reply + 1, model=event.model or view.model)
+            return replace(view, reply=view.reply + 1, model=event.model or view.model, awaited=None)
         case ev.ReplyEnded():
             return replies.reply_ended(view, event)
         case ev.ReplyDiscarded():
@@ -45,14 +45,14 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
             return put(view, item)
         case ev.CallDecided() | ev.CallStarted() | ev.CallProgress() | ev.CallEnded():
             return calls.call_event(view, event)
+        case ev.CodeAwaited() | ev.CodeEnded():
+            return calls.code_event(view, event)
         case ev.ApprovalAsked() | ev.ApprovalAnswered():
             return calls.approval(view, event)
         case ev.QuestionAsked() | ev.QuestionAnswered():
             return calls.question(view, event)
         case ev.RunStarted():
-            return replace(view, started=True, run_id=event.run_id, session_id=event.session_id, model=event.model,
-                           mode=event.mode, prompt=event.prompt, budget=event.budget,
-                           answers=event.answers, max_turns=event.max_turns)  # fmt: skip
+            return _began(view, event)
         case ev.RunEnded():
             return calls.run_ended(view, event)
         case ev.LoopShown():
@@ -86,6 +86,12 @@ def fold(view: ViewModel, event: Event) -> ViewModel:
             return add(view, RawItem(key=key(view, "w"), turn=event.turn, raw=event.raw))
         case _:
             return view
+
+
+def _began(view: ViewModel, event: ev.RunStarted) -> ViewModel:
+    return replace(view, started=True, run_id=event.run_id, session_id=event.session_id, model=event.model,
+                   mode=event.mode, prompt=event.prompt, budget=event.budget,
+                   answers=event.answers, max_turns=event.max_turns)  # fmt: skip
 
 
 def _opened(view: ViewModel, event: ev.LoopShown) -> LoopSeen:

@@ -13,6 +13,7 @@ from nbagent.core.events import Status
 from nbagent.view import nested
 from nbagent.view.items import (
     ASKING,
+    GOES_ON,
     OPEN,
     RUNNING,
     WAITING,
@@ -48,9 +49,21 @@ def call_event(view: ViewModel, event: ev.CallDecided | ev.CallStarted | ev.Call
             item = replace(item, progress=event.text)
         case ev.CallEnded():
             item = replace(item, name=event.name, status=str(event.status), content=event.content, progress="",
-                           seconds=event.seconds, summary=event.summary, cells=event.cells)  # fmt: skip
+                           seconds=event.seconds, summary=event.summary, cells=event.cells,
+                           code=GOES_ON if event.goes_on else "", code_began=event.at - event.seconds)  # fmt: skip
             view, item = nested.closed(_drop_approval(view, event.call_id), item, _closed)
     return put(view, item)
+
+
+def code_event(view: ViewModel, event: ev.CodeAwaited | ev.CodeEnded) -> ViewModel:
+    """Return the view after the run began to wait for the code of a call, or that code has ended."""
+    if isinstance(event, ev.CodeAwaited):
+        return replace(view, awaited=event)
+    view = replace(view, awaited=None)
+    for item in reversed(view.items):
+        if isinstance(item, CallItem) and item.call_id == event.call_id and item.code == GOES_ON:
+            return put(view, replace(item, code=event.how, code_seconds=event.seconds))
+    return view
 
 
 def _drop_approval(view: ViewModel, call_id: str) -> ViewModel:
@@ -106,6 +119,8 @@ def _closed(items: Sequence[Item]) -> tuple[Item, ...]:
                 status = Status.INTERRUPTED if item.status == RUNNING else Status.SKIPPED
                 agents = nested.closed(ViewModel(), item, _closed)[1].agents
                 over.append(replace(item, status=str(status), progress="", agents=agents))
+            case CallItem(code="goes on"):
+                over.append(replace(item, code="interrupted"))
             case QuestionItem(answer=None):
                 over.append(replace(item, answer=""))
             case TextItem(done=False) | ThinkingItem(done=False):
@@ -120,5 +135,7 @@ def run_ended(view: ViewModel, event: ev.RunEnded) -> ViewModel:
     usage = event.usage if event.usage.total else view.usage
     cost = view.cost if event.cost is None else event.cost
     items = _closed(view.items)
-    view = replace(view, items=items, approvals=(), questions=(), hooks=(), ended=event, usage=usage, cost=cost)
+    view = replace(
+        view, items=items, approvals=(), questions=(), hooks=(), awaited=None, ended=event, usage=usage, cost=cost
+    )
     return add(view, EndedItem(key=key(view, "e"), turn=event.turn, ended=event))

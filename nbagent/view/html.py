@@ -50,7 +50,18 @@ from nbagent.view.text import (
     without_ansi,
 )
 from nbagent.view.web import found, pages_html
-from nbagent.view.words import answer_words, answered, arguments, brief, cost, hint, spoken, summed_up
+from nbagent.view.words import (
+    STATUS_WORDS,
+    answer_words,
+    answered,
+    arguments,
+    brief,
+    cost,
+    hint,
+    spoken,
+    status_of,
+    summed_up,
+)
 
 if TYPE_CHECKING:
     from nbagent.core.messages import Block, Json
@@ -61,13 +72,6 @@ OUTPUT_LIMIT = 20_000
 
 STEP_LIMIT = 2_000
 """Characters of one result, or text, of a subagent's step."""
-
-STATUS_WORDS = {
-    "writing": ("…", "being written"), "waiting": ("…", "waiting"), "asking": ("?", "asks you"),
-    "running": ("●", "running"), "ok": ("✓", "done"), "error": ("✗", "error"), "interrupted": ("■", "interrupted"),
-    "denied": ("⊘", "denied"), "skipped": ("–", "skipped"), "invalid": ("!", "invalid"),
-}  # fmt: skip
-"""Icon and word of each state of a call: the icon alone never carries the meaning."""
 
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
@@ -85,6 +89,7 @@ def header(view: ViewModel) -> Json:
         "tokens": 0 if view.stale else view.usage.total,  # a record that is shown again has cost nothing now
         "cost": "" if view.stale else cost(view),
         "running": view.ended is None,
+        "since": view.counting,
         "ended": str(view.ended.reason) if view.ended else "",
         "asking": view.asks_person,
     }
@@ -98,7 +103,7 @@ def item_html(item: Item) -> str:
         case ThinkingItem():
             return thinking_html(item)
         case CallItem():
-            return _wrap(item, "call", _call(item), f'data-status="{escape(item.status)}"')
+            return _wrap(item, "call", _call(item), f'data-status="{escape(status_of(item)[0])}"')
         case QuestionItem():
             return _wrap(item, "question", _question(item))
         case NoteItem():
@@ -174,11 +179,11 @@ def thinking_html(item: ThinkingItem) -> str:
 def _call(item: CallItem) -> str:
     if item.discarded:
         return f'<div class="nbagent-line">✗ Discarded call of {_said(item.name)}: {_said(item.discarded)}</div>'
-    icon, word = STATUS_WORDS.get(item.status, ("?", item.status))
-    seconds = "" if item.seconds is None else f" · {duration(item.seconds)}"
+    status, icon, word, took = status_of(item)
+    seconds = "" if took is None else f" · {duration(took)}"
     title, tool = spoken(item.name, item.title)
     head = (
-        f'<span class="nbagent-status" data-status="{escape(item.status)}"><span aria-hidden="true">{icon}</span> '
+        f'<span class="nbagent-status" data-status="{escape(status)}"><span aria-hidden="true">{icon}</span> '
         f'{escape(word)}</span><span class="nbagent-title">{_said(title)}</span>'
         f'<span class="nbagent-tool">{_said(tool)}</span>'
         f'<span class="nbagent-time">{escape(seconds.removeprefix(" · "))}</span>'
@@ -269,7 +274,7 @@ def _shown_input(item: CallItem) -> str:
 def _result(item: CallItem) -> str:
     texts, images = texts_and_images(item.content)
     lines = sum(text.count("\n") + 1 for text in texts)
-    label = "Result" if item.status in {"ok", *OPEN} else "What the model was told"
+    label = "Result" if item.status in {"ok", *OPEN} and not item.code else "What the model was told"
     pages = found(item.content)
     sizes = [count(len(pages), "page")] if pages else [count(lines, "line")] if texts else []
     sizes += [count(len(images), "image")] if images else []

@@ -18,6 +18,9 @@ RUNNING: Final = "running"
 OPEN: Final = frozenset({WRITING, WAITING, ASKING, RUNNING})
 """States of a call that was not answered yet; the others are the values of `Status`."""
 
+GOES_ON: Final = "goes on"
+"""`code` of a call that has returned while its code runs."""
+
 _QUIET: Final = frozenset({"todo_write"})
 NOBODY: Final = "no answer"
 """Summary of a question that nobody was there to answer."""
@@ -80,7 +83,7 @@ class CallItem(Item):
 
     `status` is one of `OPEN` or a `Status` value; `written` counts the characters of input received so far;
     `content` is the result as the model got it; `answer` is the person's answer; `agents` are the subagents that work for
-    it.
+    it. `code` tells of code that outlasts the call: GOES_ON, then a value of `lasting.How`; it began at `code_began` (seconds since the run did) and ran for `code_seconds`.
     """
 
     call_id: str
@@ -101,6 +104,9 @@ class CallItem(Item):
     answer: ev.ApprovalAnswered | None = None
     discarded: str = ""
     agents: tuple[Nested, ...] = ()
+    code: str = ""
+    code_began: float = 0.0
+    code_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,17 @@ from nbagent.core.events import State
 from nbagent.core.messages import Json, Usage
 from nbagent.models.human import NAME as HUMAN
 from nbagent.view import nested
-from nbagent.view.items import RUNNING, CallItem, Item, QuestionItem, RetryItem, TextItem, ThinkingItem, is_quiet
+from nbagent.view.items import (
+    GOES_ON,
+    RUNNING,
+    CallItem,
+    Item,
+    QuestionItem,
+    RetryItem,
+    TextItem,
+    ThinkingItem,
+    is_quiet,
+)
 from nbagent.view.loopview.seen import LoopSeen
 from nbagent.view.words import running_name, spoken
 
@@ -24,7 +34,7 @@ class ViewModel:
     """All that a surface needs to draw a run. `at` is seconds since the run began, as of the last event.
 
     `stale` is the sentence for the record of an earlier run whose inputs have changed, else ""; `approvals` are the open
-    approvals as JSON (see `ports.Approval`), oldest first; `answers`: it only answers; `todos` is the to-do list (`todos_carried`: of an earlier run); `loop`: the run's loop, where it is shown, too; `reply` and `count` number the replies and items seen so far.
+    approvals as JSON (see `ports.Approval`), oldest first; `answers`: it only answers; `todos` is the to-do list (`todos_carried`: of an earlier run); `awaited` is the code that the run waits for; `loop`: the run's loop, where it is shown, too; `reply` and `count` number the replies and items seen so far.
     """
 
     state: State = State.THINK
@@ -47,6 +57,7 @@ class ViewModel:
     ended: ev.RunEnded | None = None
     stale: str = ""
     hooks: tuple[ev.HookStarted, ...] = ()
+    awaited: ev.CodeAwaited | None = None
     todos: tuple[Json, ...] = ()
     todos_carried: bool = False
     loop: LoopSeen | None = None
@@ -66,9 +77,13 @@ class ViewModel:
             return self.hooks[-1].message or f"Running the hook {self.hooks[-1].hook}"
         if not self.started:
             return "Starting…"
+        if (awaited := self.awaited) is not None:
+            return f"Waits for {awaited.label}"
         if (running := self.running) is not None:
             if agents := nested.at_work(running):
                 return agents
+            if running.name == "wait_for_cell" and running.title.startswith("wait for "):
+                return f"Waits for {running.title.removeprefix('wait for ')}"
             what, is_cell = running_name(running)
             return f"Running {what[:1].lower() + what[1:] if is_cell and not what.startswith('In[') else what}"
         return _last_activity(self)
@@ -77,6 +92,17 @@ class ViewModel:
     def asks_person(self) -> bool:
         """Whether nothing goes on before the person has answered something."""
         return bool(self.approvals or self.questions) or self.activity == YOUR_REPLY
+
+    @property
+    def counting(self) -> float | None:
+        """When what the run waits for began, in seconds since the run did (may be below 0); None where it waits for no code."""
+        if (awaited := self.awaited) is not None:
+            return awaited.at - awaited.seconds
+        running = self.running
+        if running is None or running.name != "wait_for_cell":
+            return None
+        going = (item for item in reversed(self.items) if isinstance(item, CallItem) and item.code == GOES_ON)
+        return next((item.code_began for item in going), None)
 
     @property
     def running(self) -> CallItem | None:

@@ -11,10 +11,10 @@ from nbagent.core.endings import GOES_ON
 from nbagent.core.events import Reason
 from nbagent.core.shown import visible_plain
 from nbagent.view import nested
-from nbagent.view.html import STATUS_WORDS, texts_and_images
+from nbagent.view.html import texts_and_images
 from nbagent.view.items import LESSON, CallItem, Nested, NoteItem, TextItem, VerifiedItem, is_listed
 from nbagent.view.text import duration, few_lines, one_line, plain_output
-from nbagent.view.words import LOOKS, error_line, in_one
+from nbagent.view.words import LOOKS, error_line, in_one, status_of
 from nbagent.view.words import facts as used
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def goes_on(view: ViewModel) -> bool:
 
 def line(item: CallItem) -> str:
     """Return one call on one plain line."""
-    icon, word = STATUS_WORDS.get(item.status, ("?", item.status))
-    seconds = "" if item.seconds is None else f" · {duration(item.seconds)}"
+    _, icon, word, took = status_of(item)
+    seconds = "" if took is None else f" · {duration(took)}"
     error = error_line(texts_and_images(item.content)[0]) if item.status == "error" else ""
     error = f" · {plain_output(one_line(error, 160))}" if error else ""
     said = one_line(f"{icon} {word}: {in_one(item.name, item.title)}", 160)

@@ -13,12 +13,22 @@ from nbagent.core.diff import unified
 from nbagent.core.shown import visible_plain
 from nbagent.view import teamtext, todos, verified
 from nbagent.view.fold import ViewModel, fold
-from nbagent.view.html import STATUS_WORDS, line_of
+from nbagent.view.html import line_of
 from nbagent.view.items import CallItem, TeamItem, is_quiet
 from nbagent.view.loopview.words import record_text
 from nbagent.view.text import clip, clip_end, count, duration, few_lines, one_line, plain_output
 from nbagent.view.web import found, pages_lines
-from nbagent.view.words import answer_words, answered, arguments, facts, hint, in_one, summed_up
+from nbagent.view.words import (
+    STATUS_WORDS,
+    answer_words,
+    answered,
+    arguments,
+    facts,
+    hint,
+    in_one,
+    status_of,
+    summed_up,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,7 +84,7 @@ class TerminalView:
                 self._answered(event)
             case ev.CallStarted():
                 self._started(event)
-            case ev.CallEnded():
+            case ev.CallEnded() | ev.CodeEnded():
                 self._ended_call(event)
             case ev.QuestionAsked():
                 self._question(event, "")
@@ -183,8 +193,20 @@ class TerminalView:
         if not asked or asked[-1].edited:  # else an approval has shown it already
             self._preview(event.preview, OUTPUT_LIMIT)
 
-    def _ended_call(self, event: ev.CallEnded) -> None:
+    def _ended_code(self, event: ev.CodeEnded) -> None:
+        for item in reversed(self.view.items):
+            if isinstance(item, CallItem) and item.call_id == event.call_id and item.code:
+                _, icon, word, _ = status_of(item)
+                self._line(f"{icon} {word}: {_said(in_one(item.name, item.title))} · {duration(event.seconds)}", "dim")
+                return
+
+    def _ended_call(self, event: ev.CallEnded | ev.CodeEnded) -> None:
+        if isinstance(event, ev.CodeEnded):
+            self._ended_code(event)
+            return
         icon, word = STATUS_WORDS.get(event.status, ("?", str(event.status)))
+        if event.goes_on:
+            icon, word = "●", "still runs"
         style = "green" if event.status in _GOOD else "red" if event.status in _BAD else "dim"
         short = f" · {_said(event.summary)}" if event.summary else ""
         self._line(f"{icon} {word}: {_said(event.name)} · {duration(event.seconds)}{short}", style)

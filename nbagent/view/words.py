@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from nbagent.core.shown import effects_words
-from nbagent.view.items import CallItem
+from nbagent.view.items import GOES_ON, CallItem
 from nbagent.view.text import count, money, one_line, tokens
 
 if TYPE_CHECKING:
@@ -42,11 +42,31 @@ LOOKS = frozenset({"list_variables", "inspect_variable", "profile_table", "query
 PLAIN = frozenset({"tidy_notebook"})
 """Our own tools whose title says all: neither their name nor their argument (a number on a list) says more to a person."""
 
+STATUS_WORDS = {
+    "writing": ("…", "being written"), "waiting": ("…", "waiting"), "asking": ("?", "asks you"),
+    "running": ("●", "running"), "ok": ("✓", "done"), "error": ("✗", "error"), "interrupted": ("■", "interrupted"),
+    "denied": ("⊘", "denied"), "skipped": ("–", "skipped"), "invalid": ("!", "invalid"),
+}  # fmt: skip
+"""Icon and word of each state of a call: the icon alone never carries the meaning."""
+
+_CODE_WORDS = {
+    GOES_ON: ("running", "●", "still runs"), "ended": ("ok", "✓", "ended"), "failed": ("error", "✗", "failed"),
+    "stopped": ("interrupted", "■", "stopped by the agent"), "limit": ("interrupted", "■", "stopped at its limit"),
+    "interrupted": ("interrupted", "■", "interrupted"),
+}  # fmt: skip
+
 _CELL = re.compile(r"In\[\d+\]")
 _NONE = object()
 _SECONDS = frozenset({"timeout", "seconds"})
 _ERROR = re.compile(r"[\w.]*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|ExceptionGroup)(?::|$)")
 _ASIDE = re.compile(r"\s*(?:Hint:|\[.*left out)|\s*$")
+
+
+def status_of(item: CallItem) -> tuple[str, str, str, float | None]:
+    """Return the state of a call or of its code that outlasts it, its icon and word, and how long it took (seconds)."""
+    if (said := _CODE_WORDS.get(item.code)) is not None:
+        return *said, item.code_seconds
+    return item.status, *STATUS_WORDS.get(item.status, ("?", item.status)), item.seconds
 
 
 def spoken(name: str, title: str) -> tuple[str, str]:

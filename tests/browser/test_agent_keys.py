@@ -141,6 +141,23 @@ async def test_the_whole_task_with_the_keyboard_only(desk: Desk) -> None:
     assert await notebook.evaluate("by_key") == "2"
 
 
+async def test_who_came_to_a_card_by_key_is_back_where_they_were_when_the_run_ends(desk: Desk) -> None:
+    notebook = desk.notebook
+    await desk.lay("%%agent --new\ndo it", "went_on = 1")
+    desk.server.push(calls("add_cell", source="added = 1"))
+    await notebook.activate(1)
+    await notebook.press("Shift+Enter")
+    await expect(notebook.button(1, "Approve")).to_be_enabled()
+    await notebook.press("Alt+a")
+    await has_focus(desk, "Approve or deny")
+    desk.server.push(say("Added."))
+    await notebook.press("Enter")
+    await notebook.until("content().activeCell?.model.sharedModel.getSource() === 'went_on = 1'")
+    await desk.done()
+    await notebook.press("Shift+Enter")
+    await notebook.until("shared().cells.some(c => c.getSource() === 'went_on = 1' && c.execution_count != null)")
+
+
 async def test_the_whole_task_with_the_mouse_only(desk: Desk) -> None:
     notebook = desk.notebook
     await desk.lay("%%agent --new\ndo it", "1 + 1")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbagent.core.diff import Row, lines_of, rows, stretches, unified
+from nbagent.core.diff import Row, lines_of, part_line, rows, stretches, unified
 
 TEXTS = st.lists(st.sampled_from(["a", "b = 1", "", "  c(d, e)", "x" * 40, "\t日本 \u202e"]), max_size=30).map(
     "\n".join
@@ -107,3 +107,15 @@ def test_a_plain_diff_says_where_it_is_and_what_it_leaves_out_and_points_at_word
     ]  # fmt: skip
     assert unified("a", "a") == ["(no change)"]
     assert unified("", "x\u202e = 1") == ["+x⟨U+202E⟩ = 1"]
+
+
+def test_a_line_that_moves_to_another_part_does_not_hide_where_the_parts_begin():
+    head, tail = part_line("In[1]"), part_line("In[2]")
+    old, new = f"{head}\nimport a\n\n{tail}\nimport b\nb.run()", f"{head}\nimport a\nimport b\n\n{tail}\nb.run()"
+    assert [(row.sign, row.text) for row in rows(old, new)] == [
+        (" ", head), (" ", "import a"), ("+", "import b"), (" ", ""), (" ", tail), ("-", "import b"), (" ", "b.run()"),
+    ]  # fmt: skip
+    gone = rows(f"{head}\na\n\n{tail}\nb", f"{tail}\na\nb")
+    assert [row.text for row in gone if row.sign != "+"] == [head, "a", "", tail, "b"], (
+        "parts that are not the same are only lines"
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from nbagent.core.events import Noted, Reason, RunEnded
+from nbagent.core.events import CodeAwaited, CodeEnded, Noted, Reason, RunEnded
+from nbagent.core.lasting import Ended
 from nbagent.core.limits import Limits
 from nbagent.core.messages import text_block
 from nbagent.core.run import Stop
@@ -19,6 +20,7 @@ class Code:
 
     def __init__(self, *, ends: bool = True, news: tuple[str, ...] = ()) -> None:
         self.label, self.did, self._ends, self._news = "the cell `fit()`", list[str](), ends, news
+        self._endings: tuple[Ended, ...] = ()
 
     @property
     def running(self) -> str:
@@ -28,16 +30,25 @@ class Code:
         told, self._news = self._news, ()
         return told
 
+    @property
+    def since(self) -> tuple[str, float]:
+        return ("call-1", 130.0) if self.label else ("", 0.0)
+
+    def endings(self) -> tuple[Ended, ...]:
+        told, self._endings = self._endings, ()
+        return told
+
     async def ended(self) -> list[Any]:
         self.did.append("waited for")
         if not self._ends:
             await asyncio.Event().wait()
-        self.label = ""
+        self.label, self._endings = "", (Ended("call-1", "ended", 140.0),)
         return [text_block("cell fit has ended: accuracy 0.93")]
 
     async def stop(self) -> None:
         if self.label:
             self.did.append("stopped")
+            self._endings = (Ended("call-1", "interrupted", 131.0),)
             await at_once(None)
 
 
@@ -54,6 +65,9 @@ async def test_the_model_hears_how_its_code_ended_and_answers_once_more() -> Non
     assert [e.text for e in ran.of(Noted)] == [
         "The cell `fit()` still runs. The run ends when it has ended; Stop ends both."
     ]
+    (awaited,) = ran.of(CodeAwaited)
+    assert (awaited.call_id, awaited.label, awaited.seconds) == ("call-1", "the cell `fit()`", 130.0)
+    assert [(e.call_id, e.how, e.seconds) for e in ran.of(CodeEnded)] == [("call-1", "ended", 140.0)]
 
 
 async def test_at_the_last_turn_the_code_is_waited_for_and_the_answer_stands() -> None:
@@ -73,6 +87,7 @@ async def test_a_stop_while_the_code_is_waited_for_ends_both() -> None:
     ran = await play("It runs now.", lasting=code, stop=stop, on_event=heard)
     assert code.did == ["waited for", "stopped"]
     assert isinstance(ran.end, RunEnded)
+    assert [e.how for e in ran.of(CodeEnded)] == ["interrupted"]
 
 
 async def test_what_ended_meanwhile_is_told_beside_the_next_results() -> None:

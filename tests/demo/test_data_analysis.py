@@ -30,7 +30,7 @@ SEEN: dict[str, list[str]] = {
         "2 references to lines looked up: all stand there",
     ],
     "verify": ["Runs from a clean kernel", "is random", "2 clean runs"],
-    "tidy": ["1 of 1 changes made", "to the imports cell", "+from statistics import fmean"],
+    "tidy": ["The change was made", "to the imports cell", "+from statistics import fmean"],
     "report": ["The report is in penguins.html"],
     "wait": ["still runs", "It has ended", "Load 100 %"],
 }

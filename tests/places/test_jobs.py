@@ -85,6 +85,19 @@ async def test_a_run_that_could_not_finish_fails_its_cell_with_one_sentence(tmp_
         server.assert_clean()
 
 
+async def test_commands_that_look_at_the_notebook_say_that_they_can_not_and_the_job_goes_on(tmp_path):
+    with MessagesServer() as server:
+        async with front_end(tmp_path, server) as client:
+            for line, said in (
+                ("verify", "Not verified: a job such as papermill"),
+                ("tidy", "Nothing was tidied: a job"),
+            ):
+                cell = await client.cell(f"%agent {line}")
+                assert cell.reply["status"] == "ok"
+                assert said in cell.text
+        server.assert_clean()
+
+
 def job(tmp_path: Path, server: MessagesServer, *cells: str, **env: str) -> tuple[Path, dict]:
     path = tmp_path / "in.ipynb"
     spec = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

@@ -203,3 +203,44 @@ async def test_the_model_s_own_limit_is_the_smaller_and_reaching_it_is_no_error(
             await desk.call("run_python", code="1", limit=0)
         with pytest.raises(ToolError, match="limit = -1 must be"):
             await desk.call("run_cell", cell="end", limit=-1)
+
+
+async def test_code_that_goes_on_is_said_to_and_its_end_is_told_once_with_how_it_came():
+    async def ends(how):
+        async with slow() as desk:
+            await desk.call("read_notebook")
+            assert (await desk.call("run_cell", cell="fit")).code == "goes on"
+            desk.now = 80.0
+            assert desk.lasting.since[1] == 80.0
+            await how(desk)
+            assert desk.lasting.since == ("", 0.0)
+            ((end,), again) = desk.lasting.endings(), desk.lasting.endings()
+            assert not again
+            assert end.seconds == 80.0
+            return end.how
+
+    def by_itself(status, error=None):
+        async def how(desk):
+            if error is not None:
+                desk.kernel.ends.set_exception(error)
+            else:
+                desk.ends(status)
+            await until(lambda: not desk.lasting.running)
+
+        return how
+
+    async def waited(desk):
+        desk.ends()
+        assert (await desk.call("wait_for_cell")).code == ""
+
+    assert [await ends(by_itself(status)) for status in ("ok", "error", "timeout")] == ["ended", "failed", "limit"]
+    assert await ends(by_itself("", Interrupted("half"))) == "interrupted"
+    assert await ends(lambda desk: desk.call("wait_for_cell", stop=True)) == "stopped"
+    assert await ends(lambda desk: desk.lasting.stop()) == "interrupted"
+    assert await ends(waited) == "ended"
+    async with slow(60) as desk:
+        begun = asyncio.create_task(desk.begun())
+        await desk.kernel.goes.wait()
+        desk.ends()
+        assert "ran as In[7]" in await begun
+        assert not desk.lasting.endings(), "no code went on"

@@ -40,7 +40,7 @@ FIELDS = {
     "trigger": TEXT, "before": st.integers(0, 9), "after": st.integers(0, 9), "compacted_from": IDS,
     "header": TEXT, "details": st.just(("more",)), "previews": st.just(()), "many": st.booleans(), "group": IDS,
     "of": st.integers(1, 2), "todos": BLOCKS, "carried": st.booleans(), "host": TEXT,
-    "live": st.booleans(), "system": TEXT, "tools": BLOCKS, "messages": BLOCKS, "team": IDS, "board": JSON, "lanes": BLOCKS, "note": TEXT, "marks": JSON, "verdict": JSON,
+    "live": st.booleans(), "system": TEXT, "tools": BLOCKS, "messages": BLOCKS, "team": IDS, "board": JSON, "lanes": BLOCKS, "note": TEXT, "marks": JSON, "label": TEXT, "how": TEXT, "goes_on": st.booleans(), "verdict": JSON,
     "event": st.deferred(lambda: st.one_of(*map(of_kind, KINDS), DELTAS, DELTAS)),
 }  # fmt: skip
 

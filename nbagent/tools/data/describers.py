@@ -12,13 +12,16 @@ registers when it is imported, before there is any notebook. Read `describer`, t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import itertools
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from nbagent.core.shown import visible_plain
 from nbagent.tools.data.kinds import bases_of, key_of, module_of
 from nbagent.tools.data.ours import OURS
 from nbagent.tools.secrets import mask
@@ -148,9 +151,45 @@ def attempt(work: Callable[[], Made]) -> Made | BaseException:
         return error
 
 
+class _Unheard:
+    """Stands for a stream: what the thread that made it writes is dropped, what others write goes on."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._thread = stream, threading.get_ident()
+
+    def write(self, text: str) -> int:
+        """Drop the text, or hand it on."""
+        return len(text) if threading.get_ident() == self._thread else self._stream.write(text)
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _unheard(work: Callable[[], Made]) -> Made:
+    """Return what `work` does; what it prints reaches no cell of the person's."""
+    with contextlib.redirect_stdout(_Unheard(sys.stdout)), contextlib.redirect_stderr(_Unheard(sys.stderr)):
+        return work()
+
+
+def _given(describer: Describer, value: Any) -> Iterator[Any]:
+    """Yield what a describer of others gives, while nobody hears what it prints."""
+    given: Any = _unheard(lambda: describer.describe(value))
+    if type(given) is str:
+        yield from given.splitlines()
+        return
+    lines = _unheard(lambda: iter(given))
+    end = object()
+    while (line := _unheard(lambda: next(lines, end))) is not end:
+        yield line
+
+
 def lines_of(describer: Describer, value: Any) -> Iterator[str]:
-    """Yield what a describer says, line by line and bounded; raises what it raises, TypeError for what is no text."""
-    given: Any = describer.describe(value)
+    """Yield what a describer says, line by line and bounded, hidden characters shown as codes; raises what it raises, TypeError for what is no text."""
+    given: Any = _given(describer, value) if describer.foreign else describer.describe(value)
     if type(given) is str:
         given = given.splitlines()
     for line in itertools.islice(iter(given), LINES):
@@ -158,4 +197,4 @@ def lines_of(describer: Describer, value: Any) -> Iterator[str]:
             msg = f"gave {type(line).__name__} where a line of text was expected"
             raise TypeError(msg)
         flat = " ".join(line.splitlines()) if describer.foreign else line
-        yield (mask(flat) if describer.foreign else flat)[:LINE]
+        yield visible_plain((mask(flat) if describer.foreign else flat)[:LINE], spaces=False)

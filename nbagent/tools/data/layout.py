@@ -17,6 +17,8 @@ from nbagent.tools.data.spelling import reading_of
 
 _SEPARATORS = (",", ";", "\t", "|")
 _TESTED = 200  # records by which a separator is judged
+_JUDGED = 1_000
+"""Columns from which it is judged how a file with more of them is laid out."""
 _BEFORE = 40  # records before the header, at most
 _TYPED = frozenset({"integer", "number", "date", "datetime", "time", "boolean"})
 _TOTAL = re.compile(r"\s*(?:grand total|total|sum|summe|gesamt|source|quelle|note|notes|©|\(c\))\b", re.IGNORECASE)
@@ -115,7 +117,9 @@ def _score(text: str, sep: str, quote: str, escape: str) -> tuple[float, int]:
     inside = len(records) - min(start, _BEFORE)
     share = count / max(1, inside) * (1 - 0.5 * start / len(records))  # little before it: what stands there is no table
     header = records[start].fields
-    named = all(field.strip() and not _is_number(field) for field in header) and len(set(header)) == len(header)
+    named = all(field.strip() and not _is_number(field) for field in header[:_JUDGED]) and len(set(header)) == len(
+        header
+    )
     before = records[start - 1].fields if start else []
     kept = 0.1 if named else -0.1 if len(before) == 1 and start == 1 else 0.0
     return share + kept, columns
@@ -143,7 +147,7 @@ def _laid_out(records: list[Record], sep: str, columns: int, quote: str, escape:
 
 
 def _names(fields: Sequence[str]) -> bool:
-    return all(field.strip() and not _is_number(field) for field in fields)
+    return all(field.strip() and not _is_number(field) for field in fields[:_JUDGED])
 
 
 def _start(records: Sequence[Record], columns: int, comment: str) -> int:
@@ -169,7 +173,7 @@ def _header(body: Sequence[Record], columns: int) -> list[str] | None:
     first, rest = body[0].fields, [record.fields for record in body[1:500] if len(record.fields) == columns]
     if not rest:
         return first if _names(first) else None
-    votes = 0
+    votes, columns = 0, min(columns, _JUDGED)
     for place, cell in enumerate(first[:columns]):
         below = [fields[place] for fields in rest]
         kind = reading_of(below[1:] or below).kind
@@ -194,7 +198,7 @@ def _units(body: Sequence[Record], columns: int) -> tuple[int, ...]:
     if len(rows) < 3:
         return ()
     numbers = [
-        place for place in range(columns)
+        place for place in range(min(columns, _JUDGED))
         if reading_of([record.fields[place] for record in rows[1:]]).kind in {"integer", "number"}
     ]  # fmt: skip
     said = [rows[0].fields[place].strip() for place in numbers]

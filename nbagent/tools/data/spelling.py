@@ -28,6 +28,7 @@ READ_AS_MISSING = frozenset(
 Kind = Literal["empty", "integer", "number", "date", "datetime", "time", "boolean", "text"]
 _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"}, {"ja", "nein"}, {"oui", "non"}, {"on", "off"})
 
+_PLAIN = re.compile(r"[+-]?(?:\d{1,7}|\d{9,40})(?:\.\d{1,40})?\Z")  # eight digits may be a date
 _INTEGER = re.compile(r"[+-]?\d{1,40}\Z")
 _MONEY = re.compile(r"(?:[$€£¥]|USD|EUR|GBP|CHF)\s{0,3}|\s{0,3}(?:[$€£¥%]|USD|EUR|GBP|CHF)\Z")
 _STYLES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
@@ -89,6 +90,8 @@ def reading_of(texts: Iterable[str], *, comma_is_decimal: bool = False) -> Readi
     said = [text for text in said if text and not is_nothing(text)][:_LOOKED_AT]
     if not said:
         return Reading("empty")
+    if all(map(_PLAIN.match, said)):
+        return _plain_numbers(said)
     small = {text.lower() for text in said}
     if any(small <= pair for pair in _BOOLEANS) and len(small) == 2:
         return Reading("boolean")
@@ -97,6 +100,13 @@ def reading_of(texts: Iterable[str], *, comma_is_decimal: bool = False) -> Readi
         return dates
     numbers = _as_numbers(said, comma_is_decimal=comma_is_decimal)
     return numbers if numbers is not None and numbers.share >= _MOSTLY else Reading("text")
+
+
+def _plain_numbers(said: Sequence[str]) -> Reading:
+    """Read numbers that nothing stands in but digits and a decimal point, and that are no dates: most columns of most files."""
+    whole = not any("." in text for text in said)
+    codes = whole and any(len(text) > 1 and text[0] == "0" for text in said)
+    return Reading("integer" if whole else "number", codes=codes)
 
 
 def _as_numbers(said: Sequence[str], *, comma_is_decimal: bool) -> Reading | None:

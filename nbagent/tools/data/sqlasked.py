@@ -6,9 +6,10 @@ do. Must not know of frames, files or kernels. Read `asked`.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +129,9 @@ def _of_tree(sql: str, tree: Any) -> Asked:
         if kind.endswith("_NODE") and kind not in _NODES:
             raise ToolError(_refused(kind.removesuffix("_QUERY_NODE").removesuffix("_NODE")))
         functions |= {str(node["function_name"]).lower()} if node.get("function_name") else set()
-        own |= {str(entry["key"]) for entry in (node.get("cte_map") or {}).get("map") or ()}
+        if named := (node.get("cte_map") or {}).get("map"):
+            own |= {str(entry["key"]) for entry in named}
+            _check_circle(named)
         if kind == "BASE_TABLE":
             path = tuple(map(str, node["qualified_name"]["path"]))
             (tables.setdefault(path[0]) if len(path) == 1 else paths.setdefault(path))
@@ -156,6 +159,34 @@ def _of_tree(sql: str, tree: Any) -> Asked:
         tuple(columns),
         functions=frozenset(functions),
     )
+
+
+def _check_circle(named: Sequence[Any]) -> None:
+    """Raise `ToolError` where parts of a WITH read one another in a circle: DuckDB only says that a table is not there."""
+    spelled = {str(entry["key"]).casefold(): str(entry["key"]) for entry in named}
+    reads: dict[str, list[str]] = {}
+    for entry in named:
+        name, query = str(entry["key"]).casefold(), entry["value"]
+        nodes = list(_nodes(query))
+        inner = {str(e["key"]).casefold() for node in nodes for e in (node.get("cte_map") or {}).get("map") or ()}
+        paths = [node["qualified_name"]["path"] for node in nodes if node.get("type") == "BASE_TABLE"]
+        found = dict.fromkeys(str(path[0]).casefold() for path in paths if len(path) == 1)
+        itself = any(str(node.get("type")).startswith("RECURSIVE") for node in nodes)
+        reads[name] = [one for one in found if one in spelled and one not in inner and not (itself and one == name)]
+    for name, first in reads.items():
+        trail, ways = [name], [iter(first)]
+        while ways:
+            if (step := next(ways[-1], None)) is None:
+                trail.pop()
+                ways.pop()
+            elif step == name:
+                circle = ", ".join(f"{spelled[a]} reads {spelled[b]}" for a, b in itertools.pairwise([*trail, name]))
+                raise ToolError(
+                    f"the WITH goes in a circle: {circle}. Give a part another name than the table that it reads, or write WITH RECURSIVE"
+                )
+            elif step not in trail:
+                trail.append(step)
+                ways.append(iter(reads[step]))
 
 
 def _nodes(value: Any) -> Iterator[dict[str, Any]]:

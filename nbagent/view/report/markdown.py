@@ -1,15 +1,16 @@
-"""A report as the cells of a notebook, of which nbconvert makes Markdown with the figures as files beside it.
+"""A report as Markdown with the figures as files beside it: harmless text, whatever program draws it.
 
-Read `cells_of`.
+Code and what it printed stand in fences that nothing in them ends; all else goes through harmless.py. Read `markdown_of`.
 """
 
 from __future__ import annotations
 
-import base64
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from nbagent.core.shown import visible_plain
+from nbagent.view.report.harmless import fenced, from_html, harmless, literal
 from nbagent.view.report.model import (
     AnswerPart,
     CodePart,
@@ -23,90 +24,96 @@ from nbagent.view.report.model import (
     TextPart,
     Words,
 )
-from nbagent.view.text import without_ansi
+from nbagent.view.text import plain_output
 
 if TYPE_CHECKING:
-    from nbagent.core.messages import Json
+    from collections.abc import Iterator
 
-LINKS = re.compile(r"#nbagent-cell-([\w-]+?)(?:\.\d+)?(?=[)\s])", re.ASCII)
-"""How a text leads to a cell of the notebook; in the page it leads to the cell's place there."""
+_LINKS = re.compile(r"#nbagent-cell-([\w-]+?)(?:\.\d+)?(?=[)\s])", re.ASCII)
+"""How a text leads to a cell of the notebook; in the file it leads to the cell's place there."""
+_ENDINGS = {"image/png": "png", "image/jpeg": "jpeg", "image/svg+xml": "svg", "image/gif": "gif", "image/webp": "webp"}
+_ACTS = re.compile(
+    r"<\s*(?:script|foreignObject|iframe|a|animate\w*|set)\b|\son\w+\s*=|<!ENTITY|@import|url\(\s*+[\"']?+(?!#)"
+    r"|(?:href|src)\s*+=\s*+[\"']?+(?!#|data:image/(?:png|jpeg))",
+    re.IGNORECASE,
+)
+"""What a drawing may do beyond drawing: opened by itself, a file of it would do it."""
+_LEFT_OUT = "A drawing (SVG) that loads or runs something was left out."
 
 
-def cells_of(report: Report) -> tuple[list[Json], list[str]]:
-    """Return the cells of nbformat 4.5 for a report, and the words of its figures in their order."""
-    alts: list[str] = []
-    facts = "\n".join(f"- {_plain(fact)}" for fact in report.facts)
-    cells = [_text("title", f"# {_plain(report.title)}\n\n{facts}")]
+def markdown_of(report: Report, name: str) -> tuple[str, dict[str, bytes]]:
+    """Return the Markdown of a report and its figures by their paths beside the file `name` (without its ending)."""
+    figures = _Figures(f"{name}_files")
+    pieces = [f"# {literal(report.title)}", "\n".join(f"- {literal(fact)}" for fact in report.facts)]
     if report.summary.strip():
-        cells.append(_text("summary", f"{report.summary.strip()}\n\n*{_plain(report.checked)}*"))
-    for place, part in enumerate(report.parts):
-        cells += _cells(part, place, alts, code=report.code)
-    cells.append(_text("ran", _appendix(report)))
-    return cells, alts
+        pieces += [harmless(report.summary.strip()), f"*{literal(report.checked)}*"]
+    for part in report.parts:
+        pieces += _part(part, figures, code=report.code)
+    pieces += _appendix(report)
+    text = _LINKS.sub(r"#cell-\1", "\n\n".join(filter(None, pieces)))
+    return f"{text}\n", figures.files
 
 
-def _cells(part: Part, place: int, alts: list[str], *, code: bool) -> list[Json]:
+class _Figures:
+    """The figures so far, numbered in their order."""
+
+    def __init__(self, folder: str) -> None:
+        self.files: dict[str, bytes] = {}
+        self._folder = folder
+
+    def add(self, one: Picture) -> str:
+        ending = _ENDINGS.get(one.mime, "")
+        if not ending or (ending == "svg" and _ACTS.search(one.data.decode("utf-8", "replace"))):
+            return f"*{_LEFT_OUT if ending else 'A picture of an unknown kind was left out.'}*"
+        path = f"{self._folder}/figure-{len(self.files) + 1}.{ending}"
+        self.files[path] = one.data
+        note = f"\n\n*{literal(one.note)}*" if one.note else ""
+        return f"![{literal(one.alt)}]({quote(path)}){note}"
+
+
+def _part(part: Part, figures: _Figures, *, code: bool) -> Iterator[str]:
     anchor = f'<a id="cell-{part.cell}"></a>'
     match part:
         case TextPart():
-            return [_text(f"text-{place}", f"{anchor}\n\n{part.text}")]
+            yield anchor
+            yield harmless(part.text, pictures=not part.by)
         case AnswerPart():
-            asked = "\n".join(f"> {line}" for line in _plain(part.prompt).split("\n"))
-            return [_text(f"answer-{place}", f"{anchor}\n\n{asked}\n\n{part.text}\n\n*Answer of {_plain(part.by)}*")]
+            yield anchor
+            yield "\n".join(f"> {line}" for line in harmless(part.prompt).split("\n"))
+            yield harmless(part.text)
+            yield f"*Answer of {literal(part.by)}*"
         case CodePart():
-            outputs = [output for one in part.shown if (output := _output(one, alts)) is not None]
-            if not code and not outputs:
-                return []
-            name = f"In[{part.number}]" if part.number is not None else "not run"
-            told = f"{anchor}*{name}{f', by {_plain(part.by)}' if part.by else ''}*"
-            made: Json = {"cell_type": "code", "id": f"code-{place}", "metadata": {}, "source": part.source,
-                          "execution_count": part.number, "outputs": outputs}  # fmt: skip
-            return [_text(f"at-{place}", told), made]
+            shown = [_shown(one, figures) for one in part.shown]
+            if code or shown:
+                name = f"In[{part.number}]" if part.number is not None else "not run"
+                yield f"{anchor}*{name}{f', by {literal(part.by)}' if part.by else ''}*"
+                yield fenced(visible_plain(part.source), "python") if code else ""
+                yield from shown
 
 
-def _output(one: Shown, alts: list[str]) -> Json | None:
+def _shown(one: Shown, figures: _Figures) -> str:
     match one:
         case Picture():
-            alts.append(re.sub(r"[\[\]\n]", " ", _plain(one.alt)))
-            data = (
-                one.data.decode("utf-8", "replace")
-                if one.mime == "image/svg+xml"
-                else base64.b64encode(one.data).decode()
-            )
-            return _display({one.mime: data})
+            return figures.add(one)
         case Table():
-            return _display({"text/html": one.html})
+            return from_html(one.html)
         case Prose():
-            return _display({"text/markdown": one.text})
+            return harmless(one.text)
         case Words(kind="note"):
-            return _display({"text/markdown": f"*{_plain(one.text)}*"})
+            return f"*{literal(one.text)}*"
         case Words():
-            return {"output_type": "stream", "name": "stdout", "text": without_ansi(one.text)}
+            return fenced(plain_output(one.text).strip("\n"))
 
 
-def _appendix(report: Report) -> str:
+def _appendix(report: Report) -> list[str]:
     head = "| Cell | What | By | When | Took | |\n|---|---|---|---|---|---|"
     here = {part.cell for part in report.parts}
     rows = "\n".join(_row(one, linked=one.cell in here) for one in report.ran) or "| – | Nothing was run. | | | | |"
-    notes = "\n\n".join(_plain(note) for note in report.notes)
-    return f"## What was run\n\n{notes}\n\n{head}\n{rows}"
+    return ["## What was run", *map(literal, report.notes), f"{head}\n{rows}"]
 
 
 def _row(one: Ran, *, linked: bool) -> str:
     name = f"In[{one.number}]" if one.number is not None else "–"
     name = f"[{name}](#cell-{one.cell})" if linked and one.number is not None else name
-    what = _plain(one.what).replace("`", "'").replace("|", "\\|")
-    others = (_plain(text).replace("|", "\\|") for text in (one.by, one.when, one.took, one.note))
-    return f"| {name} | `{what}` | {' | '.join(others)} |"
-
-
-def _display(data: Json) -> Json:
-    return {"output_type": "display_data", "data": data, "metadata": {}}
-
-
-def _text(name: str, source: str) -> Json:
-    return {"cell_type": "markdown", "id": name, "metadata": {}, "source": source}
-
-
-def _plain(text: str) -> str:
-    return visible_plain(text, spaces=False).replace("<", "&lt;")
+    what = visible_plain(" ".join(one.what.split()), spaces=False).replace("`", "'").replace("|", "\\|")
+    return f"| {name} | `{what}` | {' | '.join(map(literal, (one.by, one.when, one.took, one.note)))} |"

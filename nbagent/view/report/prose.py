@@ -55,7 +55,7 @@ class Prosaic:
 
         Tags that only say how a text looks are left out, as no raw HTML is used.
         """
-        tokens = self._md.parse(_SIMPLE.sub(lambda m: "  \n" if _BREAK.match(m[0]) else "", text), {})
+        tokens = self._md.parse(without_looks(text), {})
         for place, token in enumerate(tokens):
             if token.type in {"heading_open", "heading_close"}:
                 level = min(max(2, int(token.tag[1:]) + deeper), 6)
@@ -77,6 +77,11 @@ class Prosaic:
             )
         self._names.add(name)
         return name
+
+
+def without_looks(text: str) -> str:
+    """Return Markdown without the tags that only say how a text looks; `<br>` becomes the end of a line."""
+    return _SIMPLE.sub(lambda found: "  \n" if _BREAK.match(found[0]) else "", text)
 
 
 def _words(inline: Token) -> str:

@@ -10,15 +10,17 @@ const SETTLES = 1000; // ms in which a new card gets its height
 const EDGE = 8; // px
 
 /**
+ * Return what had the focus when the person came to the card by key: they go back there, null where they did not.
  * @param {HTMLElement} root
  * @param {AbortController} stopped
+ * @returns {() => HTMLElement | null}
  */
 export function attention(root, stopped) {
   const scrollers = [".jp-mod-outputsScrolled", ".jp-WindowedPanel-outer, .jp-Notebook"]
     .flatMap((name) => root.closest(name) ?? []);
   const [inner] = scrollers;
   const outer = scrollers.at(-1);
-  if (!inner || !outer) return;
+  if (!inner || !outer) return () => null;
   const { signal } = stopped;
   /** @type {WeakSet<Element>} */
   const seen = new WeakSet();
@@ -26,6 +28,8 @@ export function attention(root, stopped) {
   let fresh = null; // the card that is being brought on screen
   let until = 0;
   let atEnd = false;
+  /** @type {HTMLElement | null} */
+  let before = null;
   const home = root.closest(".jp-NotebookPanel");
   const sign = home instanceof HTMLElement ? make("button", "nbagent-sign", home) : null;
   if (sign) sign.hidden = true;
@@ -108,9 +112,12 @@ export function attention(root, stopped) {
     if (!card || !home || home.querySelector(".nbagent-tray:not([hidden])")) return;
     event.preventDefault();
     event.stopImmediatePropagation(); // an editor would make a comment of its line
+    const active = document.activeElement;
+    if (active instanceof HTMLElement && active.closest(".jp-Cell") && !root.contains(active)) before = active;
     visit(card);
   };
   document.addEventListener("keydown", onShortcut, { capture: true, signal });
+  document.addEventListener("pointerdown", () => void (before = null), { capture: true, signal }); // now they are where they click
   sign?.addEventListener("click", () => {
     const card = waiting();
     if (card) visit(card);
@@ -120,4 +127,5 @@ export function attention(root, stopped) {
     changes.disconnect();
     sign?.remove();
   });
+  return () => before;
 }

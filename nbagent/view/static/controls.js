@@ -108,7 +108,8 @@ function onCardKey(event, click) {
  * @param {HTMLElement} root
  * @param {HTMLElement} home takes the focus where the button that had it is gone and no card is left
  * @param {Model} model
- * @param {{stop: () => void, spare: () => void}} clicked what a click on Stop and on Interrupt cell does beside
+ * @param {{stop: () => void, spare: () => void, back: () => HTMLElement | null}} clicked what a click on Stop and on Interrupt
+ *   cell does beside, and where the person came from by key
  * @param {(control: HTMLElement) => void} click how `onlyPersons` has us click
  * @param {AbortController} stopped
  */
@@ -189,9 +190,10 @@ export function controls(root, home, model, clicked, click, stopped) {
   const cell = root.closest(".jp-Cell");
   signal.addEventListener("abort", () => {
     observer.disconnect();
-    if (!inside || !(cell instanceof HTMLElement)) return;
-    setTimeout(() => { // the record takes the view's place: who worked in it stays at the cell
-      if (document.activeElement === document.body && cell.isConnected) cell.focus({ preventScroll: true });
+    if (!inside) return;
+    setTimeout(() => { // the record takes the view's place: who came to it by key goes back, another stays at the cell
+      const home = [clicked.back(), cell].find((one) => one?.isConnected);
+      if (document.activeElement === document.body && home instanceof HTMLElement) home.focus({ preventScroll: true });
     }, 100);
   });
   decorate();

@@ -28,3 +28,12 @@ export function clock(seconds) {
 export function short(n) {
   return n < 1000 ? `${n}` : n < 999950 ? `${(n / 1000).toFixed(1)}k` : `${(n / 1e6).toFixed(1)}M`;
 }
+
+/** How long something lasts, for people: 12 s, 2 min 10 s, 1 h 02 min. @param {number} seconds */
+export function lasted(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  /** @param {number} n */
+  const two = (n) => String(n).padStart(2, "0");
+  if (whole < 60) return `${whole} s`;
+  return whole < 3600 ? `${Math.floor(whole / 60)} min ${two(whole % 60)} s` : `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+}

@@ -4,7 +4,7 @@
  *
  * @import { Head } from "./view.js"
  */
-import { clock, make, short } from "./dom.js";
+import { clock, lasted, make, short } from "./dom.js";
 
 /**
  * The line on top: state, model, turn, tokens, cost, elapsed time; it counts by itself while nothing comes.
@@ -21,8 +21,14 @@ export function header(parent) {
   live.setAttribute("aria-live", "polite");
   let zero = performance.now();
   let running = true;
+  let said = ""; // what goes on
+  /** @type {number | null} */
+  let since = null; // when it began, if that is counted
   const tick = () => {
-    if (running) elapsed.textContent = clock((performance.now() - zero) / 1000);
+    if (!running) return;
+    const now = (performance.now() - zero) / 1000;
+    elapsed.textContent = clock(now);
+    if (since !== null) activity.textContent = `${said} (${lasted(now - since)})…`;
   };
   const timer = setInterval(tick, 1000);
   return {
@@ -32,7 +38,10 @@ export function header(parent) {
       running = head.running !== false;
       pill.textContent = running ? head.state ?? "Starting…" : head.state || "Done";
       pill.dataset.state = head.asking ? "asking" : (head.state ?? "").toLowerCase();
-      activity.textContent = !running || head.activity === head.state ? "" : head.activity ?? "";
+      said = !running || head.activity === head.state ? "" : head.activity ?? "";
+      since = running ? head.since ?? null : null;
+      activity.textContent = said;
+      tick();
       const turn = head.turn ? `turn ${head.turn}${head.max_turns ? `/${head.max_turns}` : ""}` : "";
       const parts = [head.model, head.mode, turn, head.tokens ? `${short(head.tokens)} tokens` : "", head.cost];
       facts.replaceChildren(...parts.filter(Boolean).map((part) => {
@@ -40,8 +49,8 @@ export function header(parent) {
         fact.textContent = part ?? "";
         return fact;
       }));
-      const said = running ? head.activity ?? "" : "The run is over";
-      if (live.textContent !== said) live.textContent = said;
+      const heard = running ? head.activity ?? "" : "The run is over"; // without the seconds
+      if (live.textContent !== heard) live.textContent = heard;
     },
     /** @param {number} seconds */
     sync(seconds) {
@@ -52,6 +61,7 @@ export function header(parent) {
     /** The kernel is gone: nothing of this run goes on. */
     gone() {
       running = false;
+      since = null;
       pill.textContent = "Ended";
       pill.dataset.state = "done";
       activity.textContent = live.textContent = "The kernel went away: this run has ended and nothing more will run.";

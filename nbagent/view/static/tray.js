@@ -216,7 +216,7 @@ function render({ model, el }) {
     root.setAttribute("role", "region");
     root.setAttribute("aria-label", "Approvals and questions that wait");
     root.addEventListener("click", onClick, { signal });
-    controls(root, parts.toggle, model, { stop() {}, spare() {} }, click, stopped);
+    controls(root, parts.toggle, model, { stop() {}, spare() {}, back: () => null }, click, stopped);
     root.addEventListener("keydown", onKey, { capture: true, signal }); // after those of the cards; a text box keeps its keys
     document.addEventListener("keydown", onShortcut, { capture: true, signal });
     document.addEventListener("scroll", later, { capture: true, passive: true, signal });

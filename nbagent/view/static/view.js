@@ -10,7 +10,7 @@
  *   and since when the time limit counts, in seconds since the run began
  * @typedef {{state: string, activity: string, model: string, mode: string, turn: number, max_turns: number,
  *   tokens: number, cost: string, running: boolean, ended: string, asking: boolean, elapsed: number,
- *   call: Running | null, limit: number | null}} Head
+ *   since?: number | null, call: Running | null, limit: number | null}} Head
  * @typedef {{get(name: string): any, on(name: string, f: (...args: any[]) => void): void,
  *   off(name: string, f: (...args: any[]) => void): void, send(content: unknown): void, widget_manager?: any}} Model
  */
@@ -60,8 +60,8 @@ export default {
       const ready = outer instanceof HTMLElement && outer.querySelector(".nbagent-asks");
       if (ready) {
         const stop = () => model.get("head")?.running && interrupts.stop();
-        controls(outer, box, model, { stop, spare: interrupts.spare }, click, stopped);
-        attention(outer, stopped);
+        const back = attention(outer, stopped);
+        controls(outer, box, model, { stop, spare: interrupts.spare, back }, click, stopped);
         steps(outer, model, click, stopped);
       } else setTimeout(attach, 50); // the container puts its children in one by one
     };

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from nbagent.app.cleanruns import CleanRuns, copy, fits
+from nbagent.app.cleanruns import CleanRuns, copy, fits, how_ended
 from nbagent.app.extension import Extension
 from nbagent.app.reports import command
 from nbagent.app.verify import options
@@ -243,3 +243,29 @@ async def test_a_clean_run_that_is_stopped_or_takes_too_long_leaves_no_process_a
         await asyncio.to_thread(wait_until, lambda pid=pid: not alive(int(pid)))
     assert list((tmp_path / "scratch").iterdir()) == []
     assert said[-1].startswith("1 of 1: import os, subprocess")
+
+
+def test_how_a_process_ended_is_told_by_its_exit_code_or_its_signal():
+    assert how_ended(3) == "ended with exit code 3"
+    assert how_ended(-11) == "was killed by signal 11 (segmentation fault)"
+    assert how_ended(-9) == "was killed by signal 9 (killed, as when the memory is full)"
+    assert how_ended(-200) == "was killed by signal 200"
+    assert how_ended(None) == "died"
+
+
+@pytest.mark.kernel
+async def test_a_clean_kernel_that_ends_in_a_cell_is_told_with_the_cell_and_how_it_ended(extension):
+    ways = {
+        "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)":
+            "Not verified: the kernel was killed by signal 11 (segmentation fault) in In[2].",
+        "exit()": "Not verified: In[2] ends the kernel (exit or quit), so what is below it did not run.",
+    }  # fmt: skip
+    for source, headline in ways.items():
+        notebook = MemoryNotebook([code("1", "1", 1), code(source, "", 2), code("2", "2", 3)])
+        cells = [await notebook.read(cell.id) for cell in await notebook.cells()]
+        verdict = await extension.verifier.verify(cells, timeout=60, seed=False, call_id="c", progress=lambda _: None)
+        assert verdict.headline == headline
+        assert [cell.state for cell in verdict.cells][::2] == ["same", "not run"]
+    first, last = cells[:2]
+    verdict = await extension.verifier.verify([first, last], timeout=60, seed=False, call_id="c", progress=str)
+    assert verdict.verified, "after the last cell nothing was to come"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import nbagent
@@ -123,3 +127,34 @@ def test_one_replaces_the_former_and_a_name_without_a_module_is_refused() -> Non
         nbagent.describer("Graph")
     describers.forget(NAME)
     assert brief(Graph()) == f"object of class {NAME}"
+
+
+def test_what_a_describer_prints_reaches_no_cell_and_what_others_print_meanwhile_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    @nbagent.describer(NAME, column=lambda value, name: print("noise") or f"{name} of {value.size}")
+    def graph(value: Graph) -> Iterator[str]:
+        print("noise")
+        print("noise", file=sys.stderr)
+        other = threading.Thread(target=lambda: print("of another thread"))
+        other.start()
+        other.join()
+        yield f"Graph of {value.size} nodes"
+        print("noise")
+        yield "more"
+
+    assert details(Graph()) == "Graph of 3 nodes\nmore"
+    assert column_of("g", Graph(), "mass") == "mass of 3"
+    print("heard")
+    assert capsys.readouterr() == ("of another thread\nheard\n", "")
+
+
+def test_hidden_characters_of_labels_are_shown_as_codes() -> None:
+    @nbagent.describer(NAME)
+    def graph(_: Graph) -> str:
+        return "Graph \u202eab\x1b[31m"
+
+    assert brief(Graph()) == "Graph ⟨U+202E⟩ab⟨U+001B⟩[31m"
+    told = details(pd.DataFrame({"mass\u202e": [1]}, index=pd.Index([1], name="kind\x07\u200b")))
+    assert not re.search("[\u202e\x07\u200b]", told)
+    assert "kind" in told

@@ -7,7 +7,9 @@ import gzip
 import json
 import os
 import sqlite3
+import time
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 from nbagent.core.errors import ToolError
 from nbagent.core.tools import Kind
 from nbagent.tools import workspace
+from nbagent.tools.data.spelling import reading_of
 from tests.tools.calling import Calling
 
 
@@ -351,3 +354,19 @@ async def test_a_sheet_is_unpacked_no_further_than_its_first_megabytes(call, tmp
             large.writestr(name, data)
     with pytest.raises(ToolError, match="the first row of sheet 'Sheet1' is larger than"):
         await call.text("read_data_head", path="cell.xlsx")
+
+
+async def test_a_file_of_ten_thousand_columns_is_told_in_a_second(call, tmp_path):
+    names = ",".join(f"c{n}" for n in range(10_000))
+    rows = [",".join(f"w{n % 7}" if n % 3 == 0 else f"{n * row}.25" for n in range(10_000)) for row in range(1, 12)]
+    (tmp_path / "wide.csv").write_text("\n".join([names, *rows]))
+    await call.text("read_data_head", path="wide.csv")  # what is imported once is imported
+    began = time.process_time()
+    said = await call.text("read_data_head", path="wide.csv")
+    assert time.process_time() - began < 1.0
+    assert "10,000 columns" in said and "'c1'  number" in said and "header in line 1" in said
+
+
+@pytest.mark.parametrize("texts", [["12", "007"], ["1.50", "-3"], ["12345678", "1"], ["+5", "0.5"]])
+def test_plain_numbers_are_read_as_they_are_the_long_way(texts):
+    assert reading_of([*texts] * 20) == replace(reading_of([*texts] * 20 + ["~"]), strays=(), share=1.0)

@@ -387,3 +387,16 @@ async def test_where_duckdb_is_not_installed_or_too_old_it_is_not_offered(folder
     monkeypatch.syspath_prepend(str(tmp_path))
     assert not query.installed()
     assert query.tools(Names(), DataFiles(folder)) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "circle"),
+    [("WITH a AS (FROM b), b AS (FROM C JOIN df USING (k)), c AS (FROM a) FROM a", "a reads b, b reads c, c reads a"),
+     ("WITH df AS (SELECT * FROM df) FROM df", "df reads df")],
+)  # fmt: skip
+async def test_a_with_that_goes_in_a_circle_is_named(folder, sql, circle):
+    desk = Desk(folder, df=pd.DataFrame({"k": [1]}))
+    assert f"the WITH goes in a circle: {circle}. Give a part another name" in await desk.refuses(sql)
+    for fine in ("WITH RECURSIVE n AS (SELECT 1 AS k UNION ALL SELECT k + 1 FROM n WHERE k < 3) SELECT count(*) FROM n",
+                 "WITH a AS (WITH b AS (SELECT 3) FROM b), b AS (FROM a) FROM b"):  # fmt: skip
+        assert "| 3 |" in await desk.says(fine)
