@@ -113,7 +113,7 @@ def _clicked(place: Place, view: AgentView, options: Json) -> Pacer:
     """Return a pacer with buttons under the live view."""
     from nbagent.view.steppanel import Presses, StepPanel
 
-    pacer = Pacer(_patient(view, place.view.show), **options)
+    pacer = Pacer(patient(view, place.view.show), **options)
 
     def play_or_pause() -> None:
         if pacer.playing and not pacer.resting:
@@ -152,7 +152,7 @@ def _shown(panel: StepPanel, view: AgentView) -> Callable[[Pacer], None]:
     return changed
 
 
-def _patient(view: AgentView, show: Callable[[Event], None]) -> Hand:
+def patient(view: AgentView, show: Callable[[Event], None]) -> Hand:
     """Return the hand of a person before a page: waits for their press as long as there are signs of them."""
     began = view.now()
 

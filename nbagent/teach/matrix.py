@@ -38,7 +38,7 @@ _EXPECTED = {"yes": True, "native": True, "each yield": True, "built-in": True, 
              "no": False, "hard": False, "constant": False}  # fmt: skip
 """What a word of the seed lets one expect of the figure; "manual" and words about style let one expect nothing."""
 
-DIFFERS = "≠ seed"
+DIFFERS = "≠\u00a0seed"
 MISSING = (
     "There is no column “reactive”: it needs reactivex. %pip install 'jupyter-nbagent[teach]', then run this again."
 )

@@ -23,11 +23,20 @@ class Table:
         return "\n".join([said[0], "─" * len(said[0]), *said[1:], *filter(None, [self.note])])
 
     def _repr_html_(self) -> str:
-        cell = "text-align:left;vertical-align:top;padding:3px 12px 3px 0"
-        head = "".join(f'<th style="{cell}">{html.escape(text)}</th>' for text in self.head)
-        rows = "".join(
-            "<tr>" + "".join(f'<td style="{cell}">{html.escape(text)}</td>' for text in row) + "</tr>"
-            for row in self.rows
-        )
+        head = _row("th", self.head)
+        rows = "".join(_row("td", row) for row in self.rows)
         note = f"<p><small>{html.escape(self.note)}</small></p>" if self.note else ""
-        return f'<div style="overflow-x:auto"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{note}'
+        table = f'<table style="font-size:12px"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+        return f'<div style="overflow-x:auto">{table}</div>{note}'
+
+
+_CELL = "text-align:left;vertical-align:top;padding:3px 8px 3px 0"
+_FIRST = f"{_CELL};position:sticky;left:0;background:var(--jp-layout-color0,Canvas)"
+"""The first column stays in sight on a page that is too narrow for all."""
+
+
+def _row(tag: str, texts: tuple[str, ...]) -> str:
+    cells = (
+        f'<{tag} style="{_CELL if place else _FIRST}">{html.escape(text)}</{tag}>' for place, text in enumerate(texts)
+    )
+    return f"<tr>{''.join(cells)}</tr>"

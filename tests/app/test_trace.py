@@ -125,5 +125,7 @@ async def test_the_loop_of_a_finished_run_is_shown_in_its_kernel(tmp_path):
             shown = await room.cell("%%agent --trace\nAnd now", calls("list_variables"), "Still nothing.")
             shown.says("Still nothing.", "Path: Start → Think → Act → Observe → Think → Done")
             assert "data:image/svg+xml" in shown.cell.outputs[-1].data["text/html"]
-            (await room.cell("%agent trace 7")).says("there is no run '7'. The nearest is run 2 (“And now”)")
+            stepped = await room.cell("%%agent --step\nStep", "Hello.")  # nobody is there: it plays on
+            assert "data:image/svg+xml" in stepped.cell.outputs[-1].data["text/html"]
+            (await room.cell("%agent trace 7")).says("there is no run '7'. The nearest is run 3 (“Step”)")
         server.assert_clean()

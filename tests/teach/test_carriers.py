@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,12 +147,12 @@ async def test_growth_is_judged_by_a_line_through_all_steps() -> None:
 
 
 async def test_a_carrier_whose_library_is_missing_is_left_out_and_the_table_says_what_to_install() -> None:
-    class Missing:
-        @staticmethod
-        async def consume(*_: object) -> None:
-            raise ModuleNotFoundError("No module named 'reactivex'")
+    async def consume(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'reactivex'")
 
-    known = await matrix.measure({"async generator": generator, "reactive": Missing})  # pyright: ignore[reportArgumentType]
+    missing = ModuleType("missing")
+    vars(missing)["consume"] = consume
+    known = await matrix.measure({"async generator": generator, "reactive": missing})
     assert list(known) == ["async generator"]
     assert "pip install 'jupyter-nbagent[teach]'" in repr(matrix.matrix(known))
 
