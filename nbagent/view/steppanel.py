@@ -103,6 +103,8 @@ class StepPanel:
         self._line.value = line_html(stand)
         if stand.resting or stand.playing or stand.over or stand.at < len(stand.seen):
             self._loop.show(replace(self._loop_at(stand), before=self._before()))
+        if stand.resting or stand.at < len(stand.seen):
+            self._loop.flush()  # the line and the picture say the same
 
     def _loop_at(self, stand: Stand) -> LoopSeen:
         """Fold what is looked at: the present from where we were, an earlier state anew."""
