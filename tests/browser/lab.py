@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import nbformat
 
 from tests.browser.page import PATIENCE, Notebook
+from tests.source import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -42,6 +43,17 @@ CHROMIUM_FLAGS = (
 
 App = Literal["lab", "notebook"]
 """Which front end the server opens: JupyterLab or Notebook 7."""
+
+START = """
+import runpy, sys
+root, module = sys.argv[1:3]
+sys.path.insert(0, root)
+from tests.support.ports import OwnPorts
+OwnPorts.instance()  # the server starts kernels, too, and not only this one does
+del sys.path[0], sys.argv[1:3]
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+"""How the server is started: as `python -m` would, with ports for its kernels that no other test process gives away."""
 
 MODULES = {"lab": "jupyterlab", "notebook": "notebook"}
 TRAITS = {"lab": "LabApp", "notebook": "JupyterNotebookApp"}
@@ -139,7 +151,7 @@ class Lab:
         }
         flags = [f"--{name}={value}" for name, value in options.items()]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", MODULES[self.app], "--no-browser", *flags],
+            [sys.executable, "-c", START, str(ROOT), MODULES[self.app], "--no-browser", *flags],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
