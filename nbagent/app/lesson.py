@@ -91,10 +91,11 @@ class Lessons:
 
 def _of_file(path: Path, root: Path) -> Lesson:
     where = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    table: dict[str, Any] = {}
     try:
-        return parsed(tomllib.loads(path.read_text("utf-8")), where)
+        return parsed(table := tomllib.loads(path.read_text("utf-8")), where)
     except ConfigError as error:
-        return closed(str(error), where)
+        return closed(str(error), where, table)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return closed(f"{where} can't be read: {error}.", where)
 
@@ -110,7 +111,7 @@ def _of_metadata(metadata: Any, path: Path | None) -> Lesson:
     try:
         return parsed(table, where)
     except ConfigError as error:
-        return closed(str(error), where)
+        return closed(str(error), where, table)
 
 
 def _notebook(path: Path) -> dict[str, Any]:
@@ -219,7 +220,14 @@ def hints(extension: Extension, rest: str) -> Said:
     from nbagent.app.reports import Linked
 
     number = _number(extension)
-    name = rest.strip() if "." in rest else f"{number}.{rest.strip()}" if rest.strip() else _nearest(extension, number)
+    asked = rest.strip()
+    if asked in LESSONS:
+        raise ConfigError(
+            f"Lesson {asked} has these exercises: {', '.join(one.id for one in _there(asked))}. Name one."
+        )
+    if asked and "." not in asked and not number:
+        raise ConfigError(f"%agent hint {asked}: of which lesson? Write its number, too: %agent hint 02.path")
+    name = asked if "." in asked else f"{number}.{asked}" if asked else _nearest(extension, number)
     one = exercise(name)
     level = extension.lessons.hinted[one.id] = extension.lessons.hinted.get(one.id, 0) + 1
     count = len(one.hints)
@@ -283,4 +291,4 @@ def _nearest(extension: Extension, number: str) -> str:
         raise ConfigError(
             f"All exercises of this notebook are right. %agent hint {there[-1].id} still gives its hints."
         )
-    raise ConfigError("%agent hint: this notebook has no exercises that I know. Name one: %agent hint 05.depth")
+    raise ConfigError("%agent hint: this notebook has no exercises that I know. Name one: %agent hint 02.path")

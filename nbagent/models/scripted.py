@@ -29,6 +29,9 @@ class Turn:
     cut: int | None = None
 
 
+REFUSED = ("Denied", "Not allowed", "It did not run")
+"""How a result begins whose call was refused: by the person, by a rule, or because nobody was there to be asked."""
+
 Value = str | Block | Sequence[Block] | Turn | ModelError
 """What a turn may be: text, a block, blocks, a `Turn`, or an error that the model raises."""
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from nbagent.core.messages import Block, Message
-from nbagent.models.scripted import Scripted, Value, call, last_results, prompt_text, result_of, say
+from nbagent.models.scripted import REFUSED, Scripted, Value, call, last_results, prompt_text, result_of, say
 from nbagent.teach.capabilities import told
 
 Seen = Sequence[Message]
@@ -28,7 +28,7 @@ def _unless_refused(step: Callable[[Seen], Value]) -> Scripted:
     """A real model would find another way; this script can't, so it says what it lacks and ends."""
 
     def turn(transcript: Seen) -> Value:
-        refused = [text for text in last_results(transcript) if text.startswith(("Denied", "Not allowed"))]
+        refused = [text for text in last_results(transcript) if text.startswith(REFUSED)]
         return f"A step that I need was refused, so I stop here. ({refused[0]})" if refused else step(transcript)
 
     return turn

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import Any
@@ -144,12 +145,16 @@ def least(one: int | None, other: int | None) -> int | None:
     return min((cap for cap in (one, other) if cap is not None), default=None)
 
 
-def closed(problem: str, where: str) -> Lesson:
-    """Return what counts where a teacher's file can't be read: hints only.
+def closed(problem: str, where: str, table: Mapping[str, Any] | None = None) -> Lesson:
+    """Return what counts where a teacher's file can't be read: hints only, and those fields of its `table` that can be read.
 
     A mistyped field must not open what the teacher meant to close, and hints do no harm: the student reads what is wrong.
     """
-    return Lesson(mode=HINT, sources=(where,), problems=(problem,))
+    made = Lesson(mode=HINT, sources=(where,), problems=(problem,))
+    for name, value in (table or {}).items():
+        with suppress(ConfigError):
+            made = made.both(parsed({name: value}, where))
+    return made
 
 
 def parsed(table: Mapping[str, Any], where: str) -> Lesson:

@@ -1,7 +1,7 @@
 """Exercises that check themselves: a task, three hints, an answer, and a check that says what is still missing.
 
 A lesson's exercises lie in `nbagent/teach/lessons/`, one module a notebook, as a tuple `EXERCISES`. In the notebook the learner
-fills a cell, and the cell below says `await check("05.depth", globals())`. Must not know of cells or of a screen; a check looks
+fills a cell, and the cell below says `await check("05.dies", globals())`. Must not know of cells or of a screen; a check looks
 at what the learner's names *do*, never at how they are written. Read `Exercise`, then `check`.
 """
 
@@ -10,16 +10,23 @@ from __future__ import annotations
 import asyncio
 import html
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from nbagent.core.errors import ConfigError
+from nbagent.core.summary import clipped
 from nbagent.teach.lessons import LESSONS
 
 PATIENCE = 20.0
 """Seconds that a check may take: an answer that never ends is a wrong answer, not a hung kernel."""
+
+LONGEST = 600
+"""Characters of what a check says: an answer that is much too long is not read to its end."""
+_CODE = re.compile(r"`([^`\n]+)`")
+_NO_ASYNC = "can't be used in 'await' expression"
 
 
 class NotYet(Exception):
@@ -55,7 +62,8 @@ class Outcome:
     def _repr_html_(self) -> str:
         color = "#2e7d32" if self.passed else "#b26a00"
         bar = f"border-left:4px solid {color};padding:4px 10px;margin:4px 0;font-family:var(--jp-ui-font-family,sans-serif)"
-        return f'<div style="{bar}"><b>{"✓ Right" if self.passed else "Not yet"}</b> {html.escape(self.said)}</div>'
+        said = _CODE.sub(r"<code>\1</code>", html.escape(self.said))
+        return f'<div style="{bar}"><b>{"✓ Right" if self.passed else "Not yet"}:</b> {said}</div>'
 
 
 def exercises_of(lesson: str) -> tuple[Exercise, ...]:
@@ -74,6 +82,13 @@ def exercise(name: str) -> Exercise:
     raise ConfigError(f"There is no exercise {name!r}. This lesson has: {', '.join(one.id for one in there)}.")
 
 
+class _Names(dict[str, Any]):
+    """The notebook's names; one that is not there is "not yet", in words, and no `KeyError`."""
+
+    def __missing__(self, name: str) -> Any:
+        raise NotYet(f"there is no {name} yet. Run the cell above, then this one.")
+
+
 async def check(name: str, names: Mapping[str, Any]) -> Outcome:
     """Check the learner's answer to the exercise `name` in the notebook's names (`globals()`); raises `ConfigError` for an unknown one.
 
@@ -86,15 +101,16 @@ async def check(name: str, names: Mapping[str, Any]) -> Outcome:
 
 async def _verdict(this: Exercise, names: Mapping[str, Any]) -> str:
     try:
-        if inspect.isawaitable(found := this.check(names)):
+        if inspect.isawaitable(found := this.check(_Names(names))):
             await asyncio.wait_for(found, PATIENCE)
     except NotYet as missing:
-        return str(missing)
+        return clipped(str(missing), LONGEST)
     except TimeoutError:
         return f"it was still going on after {PATIENCE:.0f} seconds. What makes it stop?"
     except Exception as error:  # noqa: BLE001  (a learner's code may raise anything)
         return (
             f"{'a name is missing' if isinstance(error, NameError) else 'it raised'}: {type(error).__name__}: {error}"
+            f"{' (Does it begin with async def?)' if _NO_ASYNC in str(error) else ''}"
         )
     return ""
 

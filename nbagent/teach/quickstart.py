@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from nbagent.core.errors import Rejected
 from nbagent.core.messages import Block, Message
-from nbagent.models.scripted import Scripted, Value, call, last_results, result_of, say
+from nbagent.models.scripted import REFUSED, Scripted, Value, call, last_results, result_of, say
 
 _TABLE = re.compile(r"^(\w+): pandas DataFrame (\d+) rows", re.MULTILINE)
 _COLUMN = re.compile(r"^  ('.*?')  (\S+)  (\d+)$", re.MULTILINE)
@@ -57,7 +57,7 @@ def _unless_refused(step: Callable[[Sequence[Message]], Value]) -> Scripted:
     """A real model would find another way; this script can't, so it says what it lacks and ends."""
 
     def turn(transcript: Sequence[Message]) -> Value:
-        refused = [text for text in last_results(transcript) if text.startswith(("Denied", "Not allowed"))]
+        refused = [text for text in last_results(transcript) if text.startswith(REFUSED)]
         if not refused:
             return step(transcript)
         return (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -212,7 +213,7 @@ _LEFT = "text-align:left;vertical-align:top;overflow-wrap:break-word"
 
 
 def _cell(text: str, *more: str) -> str:
-    return f'<td style="{_LEFT}">{"<br>".join(map(html.escape, (text, *filter(None, more))))}</td>'
+    return f'<td style="{_LEFT}">{"<br>".join(map(_words, (text, *filter(None, more))))}</td>'
 
 
 # ── how a window fills ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -292,3 +293,8 @@ def in_a_cell() -> list[Scripted]:
         return f"I looked at what is loaded: {len(lines)} lines about your variables."
 
     return [call("list_variables"), answer]
+
+
+def _words(text: str) -> str:
+    """Return a sentence as HTML: what stands in backticks is code, as where the person reads it."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

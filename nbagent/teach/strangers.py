@@ -104,7 +104,7 @@ class Lines:
             row = f"{number:>4} {'▶' if number in self.lit else ' '} {html.escape(text)}"
             rows.append(f'<span style="{marked}">{row}</span>' if number in self.lit else row)
         code = "\n".join(rows)
-        return f'<b>{html.escape(self.title)}</b><pre style="overflow-x:auto;white-space:pre">{code}</pre>'
+        return f'<b>{html.escape(self.title)}</b><pre style="overflow-x:auto;white-space:pre;margin:0;font-size:12px">{code}</pre>'
 
 
 def numbered(source: str, title: str = "") -> Lines:

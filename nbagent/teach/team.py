@@ -15,7 +15,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nbagent.core.messages import Block, Message
-from nbagent.models.scripted import Scripted, Value, call, last_results, prompt_text, result_of, result_text, say
+from nbagent.models.scripted import (
+    REFUSED,
+    Scripted,
+    Value,
+    call,
+    last_results,
+    prompt_text,
+    result_of,
+    result_text,
+    say,
+)
 
 PYTEST = f'"{sys.executable}" -m pytest -q -p no:cacheprovider --tb=short'
 _FAILED = re.compile(r"^FAILED (\S+?)::(\w+)", re.MULTILINE)
@@ -113,7 +123,7 @@ def _work(transcript: Sequence[Message]) -> Value:
     runs = [text for name, text in _results(own) if name == "shell"]
     reads = [text for name, text in _results(own) if name == "read_file"]
     edits = [text for name, text in _results(own) if name == "edit_file"]
-    refused = [text for text in last_results(own) if text.startswith(("Denied", "Not allowed"))]
+    refused = [text for text in last_results(own) if text.startswith(REFUSED)]
     if refused:
         return f"NOT DONE: a step that I need was refused. {refused[0]}"
     if not runs:

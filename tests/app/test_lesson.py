@@ -65,6 +65,12 @@ def test_a_broken_file_closes_and_is_named(tmp_path: Path, text: str) -> None:
     assert "Not as it was meant: lesson.toml" in command(Kernel(tmp_path), "")  # type: ignore[arg-type]
 
 
+def test_the_other_fields_of_a_broken_file_still_count(tmp_path: Path) -> None:
+    (tmp_path / "lesson.toml").write_text("max_turn = 5\nmax_tokens = 900\ntools = 'off'\nmodel = 3", "utf-8")
+    lesson = Lessons(tmp_path, str).in_force()
+    assert (lesson.mode, lesson.max_tokens, lesson.tools, lesson.model) == ("hint-only", 900, ((),), "")
+
+
 def test_the_notebooks_own_metadata_narrows_too_and_never_widens(tmp_path: Path) -> None:
     (tmp_path / "lesson.toml").write_text("mode = 'hint-only'\nmax_turns = 3", "utf-8")
     notebook = write(
@@ -91,8 +97,13 @@ def test_hints_come_in_three_levels_then_a_question_then_the_answer(tmp_path: Pa
     assert one.answer.strip() in said[4] and said[5] == said[4]
     with pytest.raises(ConfigError, match="There is no exercise"):
         hints(kernel, "03.nothing")
-    with pytest.raises(ConfigError, match="no exercises that I know"):
+    with pytest.raises(ConfigError, match="no exercises that I know") as none:
         hints(kernel, "")
+    assert exercise(str(none.value).split()[-1])  # the one that it names is there
+    with pytest.raises(ConfigError, match=r"Lesson 03 has these exercises: 03\.done, 03\.circle, "):
+        hints(kernel, "03")
+    with pytest.raises(ConfigError, match="of which lesson"):
+        hints(kernel, "done")
 
 
 def test_a_hint_without_a_name_is_for_the_exercise_above_else_for_the_first_that_is_not_right(tmp_path: Path) -> None:

@@ -72,8 +72,10 @@ def test_a_lesson_says_where_it_begins_and_saves_no_outputs(number: str) -> None
     nbformat.validate(notebook)
     assert notebook.cells[0].source.startswith("# ")
     assert [cell.id for cell in notebook.cells if cell.cell_type == "code" and cell.outputs] == []
-    tagged = {cell.id for cell in notebook.cells if "exercise" in cell.metadata.get("tags", ())}
-    assert tagged == {f"ex-{one.id.replace('.', '-')}" for one in exercises_of(number)}
+    tagged = [cell.id for cell in notebook.cells if "exercise" in cell.metadata.get("tags", ())]
+    assert tagged == [
+        f"ex-{one.id.replace('.', '-')}" for one in exercises_of(number)
+    ]  # in the same order: `%agent hint`
     assert set(_wrong(number)) == {one.id for one in exercises_of(number)}
 
 

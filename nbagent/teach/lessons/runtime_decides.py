@@ -208,17 +208,6 @@ EXERCISES: tuple[Exercise, ...] = (
         _rules,
     ),
     Exercise(
-        "08.hook",
-        "your hook holds back a call that would empty a file, says why, and lets all others pass",
-        (
-            "`said['tool_input']` is what the call was given. Not every tool has a `content`.",
-            "`.get('content')` is None where there is none. Blanks are no content: `.strip()`.",
-            'Return `{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "…"}}` if there is a content and nothing is left of it after `.strip()`.',
-        ),
-        _HOOK,
-        _hook,
-    ),
-    Exercise(
         "08.careful",
         "the order is refused, the raw data is whole, and the task is done all the same",
         (
@@ -228,5 +217,16 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         _APPROVER,
         _approver,
+    ),
+    Exercise(
+        "08.hook",
+        "your hook holds back a call that would empty a file, says why, and lets all others pass",
+        (
+            "`said['tool_input']` is what the call was given. Not every tool has a `content`.",
+            "`.get('content')` is None where there is none. Blanks are no content: `.strip()`.",
+            'Return `{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "…"}}` if there is a content and nothing is left of it after `.strip()`.',
+        ),
+        _HOOK,
+        _hook,
     ),
 )  # fmt: skip

@@ -112,17 +112,6 @@ runaway = [call("ticket") for _ in range(12)]
 
 EXERCISES: tuple[Exercise, ...] = (
     Exercise(
-        "03.circle",
-        "your guard finds a model that goes in circles, and lets one alone that gets on",
-        (
-            "Compare how the list ends with what stands just before that end.",
-            "A circle of length 1: the last turn equals the one before. Of length 2: the last two equal the two before them.",
-            "`turns[-p:] == turns[-2 * p : -p]` for p in 1 and 2, where the list is at least 2 * p long.",
-        ),
-        _CIRCLE,
-        _circle,
-    ),
-    Exercise(
         "03.done",
         "you can tell a task that is done from a run that is over",
         (
@@ -132,6 +121,17 @@ EXERCISES: tuple[Exercise, ...] = (
         ),
         _DONE,
         _done,
+    ),
+    Exercise(
+        "03.circle",
+        "your guard finds a model that goes in circles, and lets one alone that gets on",
+        (
+            "Compare how the list ends with what stands just before that end.",
+            "A circle of length 1: the last turn equals the one before. Of length 2: the last two equal the two before them.",
+            "`turns[-p:] == turns[-2 * p : -p]` for p in 1 and 2, where the list is at least 2 * p long.",
+        ),
+        _CIRCLE,
+        _circle,
     ),
     Exercise(
         "03.runaway",
