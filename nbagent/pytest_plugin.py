@@ -43,7 +43,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def agent_replay(request: pytest.FixtureRequest) -> AgentReplay:
     """An agent whose model is recorded: await it with a task and tools. See `nbagent.pytest_plugin`."""
-    test = re.sub(r"[^\w.-]+", "_", request.node.name)
+    test = re.sub(
+        r"[^\w.-]+", "_", request.node.nodeid.partition("::")[2]
+    )  # with its class: names may be the same in two
     path = request.path.parent / "recordings" / request.path.stem / f"{test}.jsonl"
     return AgentReplay(path, str(request.config.getoption("--agent-record") or ""), request.config.rootpath)
 

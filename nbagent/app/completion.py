@@ -13,8 +13,8 @@ from nbagent.core.policy import Mode
 _VALUES = {
     "--mode": [str(m) for m in Mode],
     "--preset": list(PRESETS),
-    "-m": ["opus", "sonnet", "haiku"],
-    "--model": ["opus", "sonnet", "haiku"],
+    "-m": ["opus", "sonnet", "haiku", "human"],
+    "--model": ["opus", "sonnet", "haiku", "human"],
     "--pace": ["500ms", "1s", "2s"],
     "--break": ["think", "act", "observe", "done", "call_ended", "tool:run_python"],
     "mode": [str(m) for m in Mode],

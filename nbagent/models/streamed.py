@@ -5,6 +5,7 @@ The pieces stay as many as they were, each with what is left of its own: where a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,10 +42,29 @@ def retexted(events: Sequence[Json], change: Change) -> list[Json]:
             texts.setdefault((event.get("index"), name), []).append(place)
     for (_, name), places in texts.items():
         pieces = [str(made[place]["delta"].get(name) or "") for place in places]
-        for place, before, after in zip(places, pieces, repieced(pieces, change("".join(pieces))), strict=True):
+        whole = "".join(pieces)
+        text = in_json(whole, change) if name == "partial_json" else change(whole)
+        for place, before, after in zip(places, pieces, repieced(pieces, text), strict=True):
             if before != after:
                 made[place] = {**made[place], "delta": {**made[place]["delta"], name: after}}
     return made
+
+
+def in_json(text: str, change: Change) -> str:
+    """Return a JSON text with `change` applied to what its strings mean, not only to how they are written: `\\` is escaped there.
+
+    A text that is cut, so that it is no JSON, is changed as it is written.
+    """
+    plain = change(text)
+    try:
+        meant = changed(json.loads(text), change)
+    except (ValueError, RecursionError):
+        return plain
+    try:
+        same = json.loads(plain) == meant
+    except ValueError:  # what was put in would have to be escaped
+        same = False
+    return plain if same else change(json.dumps(meant, ensure_ascii=False))
 
 
 def repieced(pieces: Sequence[str], text: str) -> list[str]:

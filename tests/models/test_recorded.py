@@ -22,7 +22,7 @@ from nbagent.models.anthropic import AnthropicModel
 from nbagent.models.recorded import Loose, Recording, Replayed, as_recorded
 from nbagent.models.recording import FOLDER, Cleaning, Piece, Tape, read_recording, same_but_when
 from nbagent.models.scripted import ScriptedModel, Turn, call, say, think
-from nbagent.models.streamed import repieced, retexted
+from nbagent.models.streamed import in_json, repieced, retexted
 from nbagent.tools.secrets import mask
 from tests.source import ROOT
 from tests.support.messages_server import MessagesServer, Reply, calls
@@ -351,3 +351,30 @@ def test_a_reply_that_needs_no_change_is_the_same_object() -> None:
     events = reply_events([say("words"), call("look", a="b")])
     assert all(one is other for one, other in zip(retexted(events, str), events, strict=True))
     assert FOLDER not in json.dumps(events)
+
+
+@pytest.mark.parametrize("secret", ['p"ss\\word', "pässword", "two\nlines"])
+def test_what_is_escaped_in_a_calls_arguments_is_taken_out_too(secret: str) -> None:
+    def clean(text: str) -> str:
+        return text.replace(secret, "<hidden>")
+
+    text = json.dumps({"code": f"login({secret})"})
+    pieces = [text[at : at + 5] for at in range(0, len(text), 5)]
+    events = [
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": piece}}
+        for piece in pieces
+    ]
+    cleaned = "".join(event["delta"]["partial_json"] for event in retexted(events, clean))
+    assert json.loads(cleaned) == {"code": "login(<hidden>)"}
+
+
+@pytest.mark.parametrize("folder", ["/home/ada/project", "C:\\temp\\new", "C:\\Users\\ada"])
+def test_a_folder_is_put_back_into_arguments_as_json_writes_it(folder: str) -> None:
+    there = Cleaning(folder=folder)
+    recorded = in_json(json.dumps({"path": f"{folder}/a.csv"}), there.clean)
+    assert json.loads(recorded) == {"path": f"{FOLDER}/a.csv"}
+    assert json.loads(in_json(recorded, there.put_back)) == {"path": f"{folder}/a.csv"}
+
+
+def test_arguments_that_were_cut_are_changed_as_they_are_written() -> None:
+    assert in_json('{"code": "key-1', lambda text: text.replace("key-1", "<hidden>")) == '{"code": "<hidden>'

@@ -37,6 +37,12 @@ async def test_it_counts(agent_replay):
     assert answer.text == "It has 3 rows."
     agent_replay.assert_complete()
     assert [event.name for event in agent_replay.events if event.type == "call_started"] == ["count_rows"]
+
+
+class TestOther:
+    async def test_it_counts(self, agent_replay):
+        answer = await agent_replay("Hello", model=ScriptedModel(["Another recording."]))
+        assert answer.text == "Another recording."
 '''
 
 
@@ -57,10 +63,11 @@ def test_a_test_of_an_agent_is_recorded_once_and_then_played(tmp_path: Path) -> 
         return done.stdout + done.stderr
 
     assert "There is no recording" in run()
-    assert "1 passed" in run("--agent-record")
+    assert "2 passed" in run("--agent-record")
     recording = tmp_path / "recordings" / "test_mine" / "test_it_counts.jsonl"
+    assert recording.with_name("TestOther_test_it_counts.jsonl").exists()
     assert str(tmp_path) not in recording.read_text("ascii")
-    assert "1 passed" in run()
+    assert "2 passed" in run()
     data.write_text("amount\n1\n2\n")
     failed = run()
     assert "1 failed" in failed
