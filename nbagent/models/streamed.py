@@ -51,7 +51,7 @@ def retexted(events: Sequence[Json], change: Change) -> list[Json]:
 
 
 def in_json(text: str, change: Change) -> str:
-    """Return a JSON text with `change` applied to what its strings mean, not only to how they are written: `\\` is escaped there.
+    """Return a JSON text with `change` applied to what its strings mean, not only to how JSON escapes them.
 
     A text that is cut, so that it is no JSON, is changed as it is written.
     """

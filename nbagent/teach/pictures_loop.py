@@ -5,16 +5,18 @@ from __future__ import annotations
 from nbagent.teach.pictures import Picture
 
 _INK, _GROUND, _LIT, _EDGE = "#263238", "#fbfbf8", "#cfe3f5", "#607d8b"
-_STYLE = f'font-family="sans-serif" font-size="14" fill="{_INK}" text-anchor="middle"'
+_STYLE = f'font-family="sans-serif" font-size="14" fill="{_INK}"'
 _ARROW = (
     '<defs><marker id="a" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
     f'<path d="M0 0L10 5L0 10z" fill="{_EDGE}"/></marker></defs>'
 )
 
 
-def box(x: int, y: int, title: str, below: str = "", *, width: int = 150, lit: bool = False) -> str:
+def box(
+    x: int, y: int, title: str, below: str = "", *, width: int = 150, lit: bool = False, fill: str = "#ffffff"
+) -> str:
     """Return a box around the point (x, y), in pixels, with a title and a smaller line below it; `lit` is where one should look."""
-    fill = _LIT if lit else "#ffffff"
+    fill = _LIT if lit else fill
     words = f'<text x="{x}" y="{y + (0 if below else 5)}" font-weight="bold">{title}</text>'
     words += f'<text x="{x}" y="{y + 18}" font-size="12">{below}</text>' if below else ""
     return f'<rect x="{x - width // 2}" y="{y - 26}" width="{width}" height="52" rx="8" fill="{fill}" stroke="{_EDGE}"/>{words}'
@@ -26,10 +28,13 @@ def line(path: str, words: str = "", x: int = 0, y: int = 0) -> str:
     return f'<path d="{path}" fill="none" stroke="{_EDGE}" stroke-width="1.6" marker-end="url(#a)"/>{said}'
 
 
-def drawing(width: int, height: int, *parts: str) -> str:
-    """Return the SVG of these parts on a pale ground, `width` by `height` pixels, narrower where the page is."""
+def drawing(width: int, height: int, *parts: str, anchor: str = "middle") -> str:
+    """Return the SVG of these parts on a pale ground, `width` by `height` pixels, narrower where the page is.
+
+    `anchor` is the place in a text that its x means: start, middle or end.
+    """
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="max-width:100%;height:auto">'
-    return f'{head}{_ARROW}<rect width="{width}" height="{height}" rx="10" fill="{_GROUND}"/><g {_STYLE}>{"".join(parts)}</g></svg>'
+    return f'{head}{_ARROW}<rect width="{width}" height="{height}" rx="10" fill="{_GROUND}"/><g {_STYLE} text-anchor="{anchor}">{"".join(parts)}</g></svg>'
 
 
 def the_loop() -> Picture:

@@ -7,20 +7,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from nbagent.teach.pictures import Picture
+from nbagent.teach.pictures_loop import drawing, line
 from nbagent.teach.stop_reasons import Filling
 
-_INK, _GROUND, _EDGE, _SOFT = "#263238", "#fbfbf8", "#607d8b", "#b0bec5"
+_EDGE, _SOFT = "#607d8b", "#b0bec5"
 _MODEL, _RUNTIME, _ALARM, _FREE = "#cfe3f5", "#dcedc8", "#c62828", "#eceff1"
-_TEXT = f'font-family="sans-serif" font-size="14" fill="{_INK}"'
-_ARROW = (
-    '<defs><marker id="a" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
-    f'<path d="M0 0L10 5L0 10z" fill="{_EDGE}"/></marker></defs>'
-)
 
 
 def _drawing(width: int, height: int, *parts: str) -> str:
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" style="max-width:100%;height:auto">'
-    return f'{head}{_ARROW}<rect width="{width}" height="{height}" rx="10" fill="{_GROUND}"/><g {_TEXT}>{"".join(parts)}</g></svg>'
+    return drawing(width, height, *parts, anchor="start")
 
 
 def _box(x: float, y: float, width: float, height: float, fill: str = "#ffffff", edge: str = _EDGE) -> str:
@@ -29,10 +24,6 @@ def _box(x: float, y: float, width: float, height: float, fill: str = "#ffffff",
 
 def _said(x: float, y: float, words: str, more: str = "") -> str:
     return f'<text x="{x:.0f}" y="{y:.0f}" {more}>{html.escape(words)}</text>'
-
-
-def _arrow(path: str) -> str:
-    return f'<path d="{path}" fill="none" stroke="{_EDGE}" stroke-width="1.6" marker-end="url(#a)"/>'
 
 
 def nested() -> Picture:
@@ -47,8 +38,8 @@ def nested() -> Picture:
              for (x, y, w, h, a, b), fill in zip(rows, ("#ffffff", _MODEL, _RUNTIME), strict=True)]  # fmt: skip
     svg = _drawing(
         640, 230, *boxes,
-        _arrow("M350 150V112"), _arrow("M350 96V52"), _said(362, 104, "an event", small),
-        _arrow("M500 46V190"), _said(512, 92, "aclose():", 'font-weight="bold"'), _said(512, 112, "1. think's finally", small),
+        line("M350 150V112"), line("M350 96V52"), _said(362, 104, "an event", small),
+        line("M500 46V190"), _said(512, 92, "aclose():", 'font-weight="bold"'), _said(512, 112, "1. think's finally", small),
         _said(512, 130, "2. run's finally", small), _said(512, 148, "3. it returns", small),
     )  # fmt: skip
     return Picture(

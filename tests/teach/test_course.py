@@ -20,7 +20,6 @@ from tests.demo.showing import run, shown
 from tests.source import ROOT
 
 NOTEBOOKS = ROOT / "notebooks"
-THERE = [number for number, name in LESSONS.items() if (ROOT / "nbagent" / "teach" / "lessons" / f"{name}.py").exists()]
 
 
 def _notebook(number: str) -> nbformat.NotebookNode:
@@ -66,7 +65,7 @@ def _problems(number: str, finished: nbformat.NotebookNode) -> Iterator[str]:
                 yield f"{exercise.id}, {'untouched' if not place else 'the answer' if right else f'wrong answer {place}'}: {text}"
 
 
-@pytest.mark.parametrize("number", THERE)
+@pytest.mark.parametrize("number", sorted(LESSONS))
 def test_a_lesson_says_where_it_begins_and_saves_no_outputs(number: str) -> None:
     notebook = _notebook(number)
     nbformat.validate(notebook)
@@ -86,7 +85,7 @@ def test_agent_cells_of_notebooks_that_lie_in_one_folder_have_ids_of_their_own()
     assert sorted({each for each in ids if ids.count(each) > 1}) == []
 
 
-@pytest.mark.parametrize("number", THERE)
+@pytest.mark.parametrize("number", sorted(LESSONS))
 def test_the_hints_of_a_lesson_come_in_three_levels_and_give_nothing_away_before_the_answer(number: str) -> None:
     for one in exercises_of(number):
         assert all(one.hints), one.id
@@ -96,7 +95,7 @@ def test_the_hints_of_a_lesson_come_in_three_levels_and_give_nothing_away_before
 
 @pytest.mark.kernel
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("number", THERE)
+@pytest.mark.parametrize("number", sorted(LESSONS))
 def test_a_lesson_runs_alone_and_its_checks_tell_right_from_wrong(number: str, tmp_path: Path) -> None:
     notebook = tmp_path / f"{number}_{LESSONS[number]}.ipynb"
     nbformat.write(_with_answers(number), notebook)
