@@ -32,5 +32,6 @@ async def test_a_plain_function_where_an_async_one_is_wanted_is_named() -> None:
 
 
 def test_the_verdict_and_the_reason_are_two_things_on_the_page() -> None:
-    shown = Outcome("02.path", passed=False, said="a run of `f<a>` has two turns")._repr_html_()
+    outcome = Outcome("02.path", passed=False, said="a run of `f<a>` has two turns")
+    shown = outcome._repr_html_()  # pyright: ignore[reportPrivateUsage]
     assert "Not yet:</b> a run of <code>f&lt;a&gt;</code> has" in shown

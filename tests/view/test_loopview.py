@@ -185,13 +185,36 @@ def test_every_event_that_the_core_makes_has_its_line():
     sources = Sources()
     for name in made - {"kind"}:
         event = object.__new__(getattr(ev, name))
-        for field, value in {"state": State.THINK, "turn": 1, "at": 0.0}.items():
+        ended = {"status": Status.OK} if name == "CallEnded" else {}
+        for field, value in {"state": State.THINK, "turn": 1, "at": 0.0, **ended}.items():
             object.__setattr__(event, field, value)
         assert len(places(event, sources)) == 2, name
     assert places(ev.FoundStale(state=State.THINK, turn=0, at=0.0, text=""), sources) == (), "not the loop's own"
 
 
 # ── the page ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("status", "seconds", "settled"), [(Status.OK, 0.0, False), (Status.ERROR, 0.2, False), (Status.DENIED, 0.0, True)]
+)
+def test_a_call_that_ran_does_not_come_from_the_line_of_those_that_did_not(
+    status: Status, seconds: float, settled: bool
+):
+    event = ev.CallEnded(
+        state=State.ACT,
+        turn=1,
+        at=0.0,
+        call_id="c",
+        name="look",
+        status=status,
+        content=(),
+        seconds=seconds,
+        summary="",
+    )
+    sources = Sources()
+    assert [place.function == "settle" for place in places(event, sources)] == [settled, False]
+    assert places(event, sources) == places(event, sources)
 
 
 async def test_all_text_is_data():

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from nbagent.core.calls import settle
 from nbagent.core.event import State
-from nbagent.core.events import AgentReported, RunEnded, RunStarted
+from nbagent.core.events import AgentReported, CallEnded, RunEnded, RunStarted, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,14 +54,14 @@ class Sources:
 
     def __init__(self) -> None:
         self._read: dict[str, tuple[str, list[str], ast.Module]] = {}
-        self._found: dict[tuple[str, State, bool], tuple[Place, ...]] = {}
+        self._found: dict[tuple[str, State, bool, bool], tuple[Place, ...]] = {}
 
     def places(self, event: Event) -> tuple[Place, ...]:
         """Return where `event` comes from: the line that makes it, then the line of `core.loop.run` that passes it on.
 
         () for an event that the loop does not make: what wraps it has added it.
         """
-        key = (type(event).__name__, event.state, event.turn > 0)
+        key = (type(event).__name__, event.state, event.turn > 0, _ran(event))
         if key not in self._found:
             made = self._made(event)
             passed = self._passed(event) if made is not None else None
@@ -89,6 +90,8 @@ class Sources:
         for name in names:
             file, lines, tree = self._module(name)
             for function, node in _in_functions(tree):
+                if _ran(event) and function.name == settle.__name__:
+                    continue  # it answers only calls that did not run
                 if isinstance(node, ast.Call) and _makes(node, kind):
                     return _place(file, lines, function, node)
         return None
@@ -130,6 +133,11 @@ def _in_functions(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef | ast.Asyn
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for node in ast.walk(function):
                 yield function, node
+
+
+def _ran(event: Event) -> bool:
+    """Whether `event` is the end of a call that ran, and was not refused or invalid."""
+    return isinstance(event, CallEnded) and (event.status is Status.OK or event.seconds > 0)
 
 
 def _makes(node: ast.Call, kind: str) -> bool:
