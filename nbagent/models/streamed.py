@@ -19,7 +19,7 @@ Change = Callable[[str], str]
 
 
 def changed(value: Any, change: Change) -> Any:
-    """Return a JSON value with `change` applied to its texts; pictures and signatures stay, and so does what needs no change."""
+    """Return a JSON value with `change` applied to its texts and names; pictures and signatures stay, and so does what needs no change."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list | tuple):
@@ -28,8 +28,8 @@ def changed(value: Any, change: Change) -> Any:
     if isinstance(value, dict):
         if value.get("type") == "base64":
             return value
-        made: Json = {name: item if name in _LEFT else changed(item, change) for name, item in value.items()}
-        return value if all(made[name] is value[name] for name in value) else made
+        made: Json = {change(name): item if name in _LEFT else changed(item, change) for name, item in value.items()}
+        return value if all(made.get(name, made) is value[name] for name in value) else made
     return value
 
 

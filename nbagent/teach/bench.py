@@ -37,6 +37,23 @@ class Nobody:
         return ""
 
 
+class Says:
+    """An approver that says the same to every approval."""
+
+    present = True
+
+    def __init__(self, answer: Answered) -> None:
+        self._answer = answer
+
+    async def ask(self, approval: Approval) -> Answered:  # noqa: ARG002 - the port's signature
+        """Give the answer."""
+        return self._answer
+
+    async def question(self, question: Question) -> str:  # noqa: ARG002 - the port's signature
+        """Leave a question open."""
+        return ""
+
+
 @dataclass(slots=True)
 class Bench:
     """A model, tools and limits, ready to run once or again; each prompt goes on in the same session.

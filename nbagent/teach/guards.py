@@ -17,9 +17,9 @@ from typing import Any
 from nbagent.core.errors import ToolError
 from nbagent.core.events import ApprovalAsked, CallEnded, CallStarted, Event, Noted, ReplyDiscarded, RunEnded, Status
 from nbagent.core.messages import Json
-from nbagent.core.ports import Answered, Approval, Preview, Question
+from nbagent.core.ports import Answered, Preview, Question
 from nbagent.core.tools import Call, Kind, Result, Tool, Toolset, tool
-from nbagent.teach.bench import Bench, bench
+from nbagent.teach.bench import Bench, Says, bench
 from nbagent.teach.misbehaving import Mending, answer, broken, counted, table
 
 CAP, OFF = 8, 30
@@ -105,14 +105,11 @@ class Desk:
 # ── guards taken off, for a lesson ───────────────────────────────────────────────────────────────────────────────────
 
 
-class Yes:
+class Yes(Says):
     """An approver who says yes to everything, as a tired person does."""
 
-    present = True
-
-    async def ask(self, approval: Approval) -> Answered:  # noqa: ARG002 - the port's signature
-        """Approve."""
-        return Answered(True, by="the yes-sayer of the lesson")
+    def __init__(self) -> None:
+        super().__init__(Answered(True, by="the yes-sayer of the lesson"))
 
     async def question(self, question: Question) -> str:
         """Take the first choice."""

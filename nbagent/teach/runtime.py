@@ -14,10 +14,10 @@ from typing import Any
 
 from nbagent.core.events import CallDecided, CallEnded, Event, ReplyEnded, RequestSent, RunEnded, Status
 from nbagent.core.messages import Json, plain_text
-from nbagent.core.ports import Answered, Approval, Question
+from nbagent.core.ports import Answered
 from nbagent.core.tools import Tool
 from nbagent.models.scripted import Scripted
-from nbagent.teach.bench import bench
+from nbagent.teach.bench import Says, bench
 from nbagent.teach.exercises import Outcome
 
 
@@ -88,25 +88,11 @@ def _handled(turn: int, block: Json, decided: CallDecided | None, ended: CallEnd
     )  # fmt: skip
 
 
-class SaysYes:
-    """An approver that approves: where a lesson wants to see what comes after the question."""
-
-    present = True
-
-    async def ask(self, approval: Approval) -> Answered:  # noqa: ARG002 - the port's signature
-        """Approve."""
-        return Answered(True)
-
-    async def question(self, question: Question) -> str:  # noqa: ARG002 - the port's signature
-        """Leave the question open."""
-        return ""
-
-
 async def played(
     script: Sequence[Scripted], tools: Sequence[Tool], *, mode: str = "default", prompt: str = "Go"
 ) -> tuple[HandledReply, ...]:
     """Run a script in the real loop, with Yes to what it asks, and return what was done with each reply."""
-    return handled(await bench(script, tools, mode=mode, approver=SaysYes()).collect(prompt))
+    return handled(await bench(script, tools, mode=mode, approver=Says(Answered(True))).collect(prompt))
 
 
 @dataclass(frozen=True, slots=True)

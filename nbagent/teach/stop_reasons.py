@@ -22,13 +22,13 @@ from nbagent.core.limits import Limits
 from nbagent.core.loop import run
 from nbagent.core.messages import Message, Usage, text_block
 from nbagent.core.policy import Mode, Policy
-from nbagent.core.ports import Answered, Approval, Question
+from nbagent.core.ports import Answered
 from nbagent.core.run import Agent, Run, Stop
 from nbagent.core.session import NoStore, Session
 from nbagent.core.summary import SUM_UP, Compaction
 from nbagent.core.tools import Call, Kind, Tool, Toolset, tool
 from nbagent.models.scripted import Scripted, ScriptedModel, Turn, Value, call, last_results
-from nbagent.teach.bench import Nobody
+from nbagent.teach.bench import Nobody, Says
 
 
 @tool
@@ -39,23 +39,6 @@ async def look(_: Call, what: str) -> str:
         what: What to look at.
     """
     return f"This is {what}."
-
-
-class Says:
-    """An approver that says the same to every approval."""
-
-    present = True
-
-    def __init__(self, answer: Answered) -> None:
-        self._answer = answer
-
-    async def ask(self, approval: Approval) -> Answered:  # noqa: ARG002 - the port's signature
-        """Give the answer."""
-        return self._answer
-
-    async def question(self, question: Question) -> str:  # noqa: ARG002 - the port's signature
-        """Leave a question open."""
-        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from nbagent.models.anthropic import AnthropicModel
 from nbagent.models.recorded import Loose, Recording, Replayed, as_recorded
 from nbagent.models.recording import FOLDER, Cleaning, Piece, Tape, read_recording, same_but_when
 from nbagent.models.scripted import ScriptedModel, Turn, call, say, think
-from nbagent.models.streamed import in_json, repieced, retexted
+from nbagent.models.streamed import changed, in_json, repieced, retexted
 from nbagent.tools.secrets import mask
 from tests.source import ROOT
 from tests.support.messages_server import MessagesServer, Reply, calls
@@ -366,6 +366,12 @@ def test_what_is_escaped_in_a_calls_arguments_is_taken_out_too(secret: str) -> N
     ]
     cleaned = "".join(event["delta"]["partial_json"] for event in retexted(events, clean))
     assert json.loads(cleaned) == {"code": "login(<hidden>)"}
+
+
+def test_a_secret_that_is_the_name_of_an_argument_is_taken_out_of_a_request_too() -> None:
+    asked = {"messages": [{"role": "assistant", "content": [{"type": "tool_use", "input": {"key-1": 1}}]}]}
+    cleaned = changed(asked, lambda text: text.replace("key-1", "<hidden>"))
+    assert cleaned["messages"][0]["content"][0]["input"] == {"<hidden>": 1}
 
 
 @pytest.mark.parametrize("folder", ["/home/ada/project", "C:\\temp\\new", "C:\\Users\\ada"])
