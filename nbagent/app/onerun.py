@@ -42,7 +42,7 @@ from nbagent.core.policy import Mode, Policy
 from nbagent.core.ports import Notebook
 from nbagent.core.run import Agent
 from nbagent.core.timelimit import TimeLimit
-from nbagent.view.items import LESSON
+from nbagent.view.items import LESSON, REPLAY
 
 STOPPING = frozenset({Reason.ERROR, Reason.INTERRUPTED, Reason.CELL_GONE})
 """Ends of a run at which its cell fails, so that Run All stops."""
@@ -173,7 +173,7 @@ async def _ready(
         place.view.show(before_run(Noted, text=settings.lesson.line, level=LESSON))
     tapes = tapes_of(extension, request.given)
     if tapes.said:
-        place.view.show(before_run(Noted, text=tapes.said, level="info"))
+        place.view.show(before_run(Noted, text=tapes.said, level=REPLAY))
     mask = extension.privacy.vault.mask
     prompt, more = mask(prompt), mask(more)
     with ExitStack() as open_now:

@@ -15,7 +15,7 @@ from nbagent.view import nested, todos, verified
 from nbagent.view.code import LIVE, Paint, code_html, plain_html
 from nbagent.view.diff import diff_html
 from nbagent.view.items import (
-    LESSON,
+    IN_THE_FACTS,
     OPEN,
     RUNNING,
     STALE,
@@ -107,7 +107,7 @@ def item_html(item: Item) -> str:
         case QuestionItem():
             return _wrap(item, "question", _question(item))
         case NoteItem():
-            icon = "i" if item.level in {"info", LESSON} else "!"
+            icon = "i" if item.level in {"info", *IN_THE_FACTS} else "!"
             head = "" if item.level == STALE else f"<b>{icon} Note</b> "
             return _wrap(item, "note", f"{head}{_said(item.text)}", f'data-level="{escape(item.level)}"')
         case SummaryItem():

@@ -27,8 +27,11 @@ NOBODY: Final = "no answer"
 _UNSEEN: Final = frozenset({WRITING, WAITING, RUNNING, "ok"})
 
 STALE: Final = "stale"
-LESSON: Final = "lesson"
 """Level of the note that an old record is shown; in a static record the banner says it."""
+LESSON: Final = "lesson"
+REPLAY: Final = "replay"
+IN_THE_FACTS: Final = frozenset({LESSON, REPLAY})
+"""Levels of notes without which a record would mislead: they stand in the line of its facts, never only among its steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +130,7 @@ class QuestionItem(Item):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoteItem(Item):
-    """One sentence about something unusual; `level` is info, warning, `LESSON` (a teacher's rules), or `STALE`."""
+    """One sentence about something unusual; `level` is info, warning, `LESSON` (a teacher's rules), `REPLAY` (no model was asked), or `STALE`."""
 
     text: str
     level: str

@@ -12,7 +12,7 @@ from nbagent.core.events import Reason
 from nbagent.core.shown import visible_plain
 from nbagent.view import nested
 from nbagent.view.html import texts_and_images
-from nbagent.view.items import LESSON, CallItem, Nested, NoteItem, TextItem, VerifiedItem, is_listed
+from nbagent.view.items import IN_THE_FACTS, CallItem, Nested, NoteItem, TextItem, VerifiedItem, is_listed
 from nbagent.view.text import duration, few_lines, one_line, plain_output
 from nbagent.view.words import LOOKS, error_line, in_one, status_of
 from nbagent.view.words import facts as used
@@ -42,9 +42,13 @@ def _on_card(text: str, view: ViewModel) -> bool:
 
 
 def facts(view: ViewModel) -> list[str]:
-    """Return model, turns, tokens, cost and time, and what a teacher had set."""
-    rules = [one_line(item.text, 600) for item in view.items if isinstance(item, NoteItem) and item.level == LESSON][:1]
-    said = [one_line(view.model, 80), *used(view), duration(view.at), *rules]
+    """Return model, turns, tokens, cost and time, what a teacher had set, and that no model was asked."""
+    notes = {
+        item.level: one_line(item.text, 600)
+        for item in view.items
+        if isinstance(item, NoteItem) and item.level in IN_THE_FACTS
+    }
+    said = [one_line(view.model, 80), *used(view), duration(view.at), *notes.values()]
     return [visible_plain(fact, spaces=False) for fact in said if fact]
 
 

@@ -15,7 +15,7 @@ from nbagent.view.code import RECORD, code_html
 from nbagent.view.diff import diff_html
 from nbagent.view.html import arguments_html, image_alt, line_of, preview_html, texts_and_images
 from nbagent.view.items import (
-    LESSON,
+    IN_THE_FACTS,
     STALE,
     CallItem,
     Item,
@@ -174,7 +174,7 @@ def _step(item: Item, images: list[str]) -> str:
             return f"<p><i>✗ A broken reply was discarded: {_words(one_line(item.discarded, 300))}</i></p>"
         case CallItem(discarded=""):
             return _call(item, images)
-        case NoteItem() if item.level not in {STALE, LESSON}:
+        case NoteItem() if item.level not in {STALE, *IN_THE_FACTS}:
             icon = "i" if item.level == "info" else "!"
             return f"<p><i>{icon} {_words(one_line(item.text, 600))}</i></p>"
         case SummaryItem():
