@@ -72,8 +72,8 @@ test-fast: $(VENV)/.dev $(BUILD)/mcp/.installed
 test-kernel: $(VENV)/.dev $(BUILD)/mcp/.installed  # to import all the others' files would take ten seconds in each process
 	@$(PYTEST) -q -n 2 --dist loadgroup $$(grep -rl --include='test_*.py' 'mark\.kernel' tests | sort) -m "kernel and not browser and not long"
 
-test-browser: $(VENV)/.dev browser  # by itself: a browser and a kernel fill two cores
-	@$(PYTEST) -q -m browser tests/browser
+test-browser: $(VENV)/.dev browser  # two at a time: what a page does is mostly waiting
+	@$(PYTEST) -q -n 2 --dist worksteal -m browser tests/browser
 
 test-long: $(VENV)/.dev $(BUILD)/mcp/.installed
 	@$(PYTEST) -q -n 2 --dist loadgroup -m "long and not browser"
