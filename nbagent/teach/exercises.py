@@ -21,7 +21,7 @@ from nbagent.core.summary import clipped
 from nbagent.teach.lessons import LESSONS
 
 PATIENCE = 20.0
-"""Seconds that a check may take: an answer that never ends is a wrong answer, not a hung kernel."""
+"""Seconds that a check may take: an answer that awaits for ever is a wrong answer. One that never awaits ends by Interrupt only."""
 
 LONGEST = 600
 """Characters of what a check says: an answer that is much too long is not read to its end."""
