@@ -58,7 +58,7 @@ async def test_a_cell_goes_on_from_before_its_last_run_and_only_finished_runs_ar
         assert prompts(server) == ["first", "second", "second, but blue"]
         old, new = server.requests[-2].body["messages"], server.requests[-1].body["messages"]
         assert json.dumps(new[:-1]).startswith(json.dumps(old[:-1])[:-1]), "the prefix is identical"
-        session = max((tmp_path / ".nbagent" / "sessions").iterdir())
+        session = max((tmp_path / ".nbagent" / "sessions").iterdir(), key=lambda path: path.stat().st_mtime_ns)
         about = json.loads(session.read_text().splitlines()[0])
         assert about["forked_from"]["messages"] == len(new) - 1
 
