@@ -268,7 +268,7 @@ def read_recording(path: Path) -> File:
                 open_now = None
             elif open_now is not None:
                 open_now.take(line)
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
             if number == len(lines):  # the machine stopped while it was written
                 break
             raise ConfigError(f"The recording {path} is damaged in line {number}: {error}.") from None

@@ -384,3 +384,17 @@ def test_a_folder_is_put_back_into_arguments_as_json_writes_it(folder: str) -> N
 
 def test_arguments_that_were_cut_are_changed_as_they_are_written() -> None:
     assert in_json('{"code": "key-1', lambda text: text.replace("key-1", "<hidden>")) == '{"code": "<hidden>'
+
+
+@pytest.mark.parametrize("line", ["[]", "null", '{"request": []', "[" * 100_000, "\x00", '{"event": 5}'])
+async def test_a_line_of_garbage_is_told_by_its_number_and_at_the_end_it_is_one_that_was_cut(
+    tmp_path: Path, line: str
+) -> None:
+    path = tmp_path / "run.jsonl"
+    await take(Recording(ScriptedModel(["Well."]), Tape(path)), asks("Go"))
+    lines = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join([*lines[:-1], line, lines[-1]]), encoding="utf-8")
+    with pytest.raises(ConfigError, match=f"line {len(lines)}"):
+        read_recording(path)
+    path.write_text("\n".join([*lines, line]), encoding="utf-8")
+    assert len(read_recording(path).requests) == 1
