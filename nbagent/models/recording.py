@@ -258,7 +258,7 @@ def read_recording(path: Path) -> File:
         if not text.strip():
             continue
         try:
-            line: Json = json.loads(text)
+            line = _line(text)
             if not header:
                 header = _headed(path, line)
             elif "max_tokens" in line:
@@ -300,6 +300,13 @@ def _opened(line: Json, found: Sequence[Recorded]) -> _Open:
     if "compaction" in line:
         asked["compaction"] = line["compaction"]
     return _Open(int(line["request"]), asked)
+
+
+def _line(text: bytes | str) -> Json:
+    line: Any = json.loads(text)
+    if not isinstance(line, dict):
+        raise TypeError("the line is no JSON object")
+    return line
 
 
 def same_but_when(path: Path) -> str:
