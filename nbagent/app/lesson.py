@@ -92,11 +92,13 @@ class Lessons:
 def _of_file(path: Path, root: Path) -> Lesson:
     where = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
     table: dict[str, Any] = {}
+    if not path.is_file():  # a pipe would be waited for
+        return closed(f"{where} is no file.", where)
     try:
         return parsed(table := tomllib.loads(path.read_text("utf-8")), where)
     except ConfigError as error:
         return closed(str(error), where, table)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         return closed(f"{where} can't be read: {error}.", where)
 
 
@@ -117,7 +119,7 @@ def _of_metadata(metadata: Any, path: Path | None) -> Lesson:
 def _notebook(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

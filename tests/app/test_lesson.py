@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -55,14 +56,22 @@ def test_the_files_of_all_folders_count_together_and_a_change_is_seen(tmp_path: 
 
 @pytest.mark.parametrize(
     "text",
-    ["max_turn = 5", "mode = ", "mode = 'open'", "[a]\nb = 1", "\x00"],
-    ids=["field", "toml", "value", "table", "nul"],
+    ["max_turn = 5", "mode = ", "mode = 'open'", "[a]\nb = 1", "\x00", "x = " + "[" * 100_000],
+    ids=["field", "toml", "value", "table", "nul", "deep"],
 )
 def test_a_broken_file_closes_and_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "lesson.toml").write_text(text, "utf-8")
     lesson = Lessons(tmp_path, str).in_force()
     assert lesson.mode == "hint-only" and "lesson.toml" in lesson.problems[0]
     assert "Not as it was meant: lesson.toml" in command(Kernel(tmp_path), "")  # type: ignore[arg-type]
+
+
+def test_a_folder_and_a_pipe_of_that_name_close_too_and_nothing_is_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "lesson.toml").mkdir()
+    assert Lessons(tmp_path, str).in_force().mode == "hint-only"
+    (tmp_path / "lesson.toml").rmdir()
+    os.mkfifo(tmp_path / "lesson.toml")
+    assert Lessons(tmp_path, str).in_force().mode == "hint-only"
 
 
 def test_the_other_fields_of_a_broken_file_still_count(tmp_path: Path) -> None:
