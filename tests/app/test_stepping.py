@@ -48,8 +48,7 @@ async def test_a_run_rests_as_long_as_somebody_is_there_who_has_pressed_before()
     pacer, hand = pacer_at(page, shown)
     pacer.touched, page.heard, page.time = True, 10 * GONE, 10 * GONE + 1
     waits = asyncio.create_task(hand(pacer))
-    await asyncio.sleep(0)
-    assert not waits.done()
+    assert await asyncio.wait([waits], timeout=0.05) == (set(), {waits})
     pacer.next()
     await asyncio.wait_for(waits, 5)
     assert not pacer.playing
