@@ -16,6 +16,7 @@ from nbagent.app.conversation import Conversation
 from nbagent.app.files import RunFiles, said_in
 from nbagent.app.forks import Past, all_of, past_of
 from nbagent.app.goingon import live_of
+from nbagent.app.lesson import tools_under
 from nbagent.app.mentions import given_with
 from nbagent.app.model import model_of, voice_of
 from nbagent.app.privacy import PLACEHOLDERS
@@ -23,7 +24,6 @@ from nbagent.app.restarts import gone_with
 from nbagent.app.runtools import tools_of
 from nbagent.app.sent import Sent, display_requests
 from nbagent.app.starts import Ground, ground_of
-from nbagent.app.ways import narrowed
 from nbagent.config import Settings
 from nbagent.core.messages import Json
 from nbagent.core.seeding import seed
@@ -62,7 +62,8 @@ async def dry_run(extension: Extension, settings: Settings, place: Place, words:
     found = None if ground.new else extension.conversations.get(ground.seat)
     before = past or (all_of(found) if found is not None else None)
     more = [*extension.mcp.tools(before.tools if before is not None else None), *subagents.tools, *files.tools]
-    make = narrowed(tools_of(extension, notebook, timeout, more, LastingCode(settings.patience())), ground.ways.tools)
+    make = tools_of(extension, notebook, timeout, more, LastingCode(settings.patience()))
+    make = tools_under(make, ground.ways.tools, settings.lesson)
     conversation = _conversation(extension, settings, place, Toolset(make(ResultStore())).params(), before)
     session = conversation.session
     news = await files.news(conversation)

@@ -16,7 +16,7 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nbagent.app.ways import narrowed
+from nbagent.app.ways import narrowed, sifted
 from nbagent.config import WIDTH as MODE_WIDTH
 from nbagent.config import Settings
 from nbagent.core.errors import ConfigError
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from nbagent.app.extension import Extension
     from nbagent.app.reports import Said
     from nbagent.app.runtools import MakeTools
-    from nbagent.core.ports import Kernel
-    from nbagent.core.tools import Tool
-    from nbagent.tools.ledger import Ledger
-    from nbagent.tools.results import ResultStore
-    from nbagent.tools.seen import Seen
 
 SCRIPTS = ("scripted:", "broken:", "human")
 """Beginnings of names of models that no server is asked for: a lesson that fixes the model leaves its notebook's own scripts alone."""
@@ -161,20 +156,7 @@ def agent_under(agent: Agent, lesson: Lesson) -> Agent:
 def tools_under(make: MakeTools, names: Sequence[str], lesson: Lesson) -> MakeTools:
     """Return what makes only the tools of these names (() for all; see `ways.narrowed`), and of them what the lesson leaves."""
     chosen = narrowed(make, names)
-    if not lesson.tools:
-        return chosen
-
-    def made(
-        results: ResultStore,
-        seen: Seen | None = None,
-        ledger: Ledger | None = None,
-        on: Kernel | None = None,
-        *,
-        below: bool = False,
-    ) -> list[Tool]:
-        return lesson.chosen(chosen(results, seen, ledger, on, below=below))
-
-    return made
+    return sifted(chosen, lambda tools, _: lesson.chosen(tools)) if lesson.tools else chosen
 
 
 # ── %agent lesson, %agent hint ───────────────────────────────────────────────────────────────────────────────────────

@@ -7,7 +7,7 @@ Must not know of runs. Read `Ways`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -76,6 +76,21 @@ def narrowed(make: MakeTools, names: Sequence[str]) -> MakeTools:
     if not names:
         return make
 
+    def named(tools: list[Tool], below: bool) -> list[Tool]:
+        known = [tool.name for tool in tools]
+        for name in names:
+            if not below and not any(fnmatchcase(one, name) for one in known):
+                near = difflib.get_close_matches(name, known, 1, 0.5)
+                hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(known)}."
+                raise ConfigError(f"There is no tool {name!r} to choose. {hint}")
+        return [tool for tool in tools if any(fnmatchcase(tool.name, name) for name in names)]
+
+    return sifted(make, named)
+
+
+def sifted(make: MakeTools, sift: Callable[[list[Tool], bool], list[Tool]]) -> MakeTools:
+    """Return what makes the tools that `sift` leaves of those of `make`; it is told whether they are for a subagent."""
+
     def made(
         results: ResultStore,
         seen: Seen | None = None,
@@ -84,13 +99,6 @@ def narrowed(make: MakeTools, names: Sequence[str]) -> MakeTools:
         *,
         below: bool = False,
     ) -> list[Tool]:
-        tools = make(results, seen, ledger, on, below=below)
-        known = [tool.name for tool in tools]
-        for name in names:
-            if not below and not any(fnmatchcase(one, name) for one in known):
-                near = difflib.get_close_matches(name, known, 1, 0.5)
-                hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(known)}."
-                raise ConfigError(f"There is no tool {name!r} to choose. {hint}")
-        return [tool for tool in tools if any(fnmatchcase(tool.name, name) for name in names)]
+        return sift(make(results, seen, ledger, on, below=below), below)
 
     return made

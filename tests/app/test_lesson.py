@@ -171,3 +171,16 @@ async def test_under_a_lesson_a_run_says_what_is_set_and_nothing_else_runs(tmp_p
             kept = next((tmp_path / ".nbagent" / "sessions").glob("*.jsonl")).read_text("utf-8")
             assert "allows hints only" in kept and "it only looks" in kept
         server.assert_clean()
+
+
+@pytest.mark.kernel
+@pytest.mark.timeout(120)
+async def test_a_dry_run_under_a_lesson_shows_the_tools_that_the_lesson_leaves(tmp_path: Path) -> None:
+    (tmp_path / "lesson.toml").write_text("tools = ['list_variables']", "utf-8")
+    with MessagesServer() as server:
+        async with Room(tmp_path, server) as room:
+            shown = (await room.cell("%%agent --dry-run\nDo my homework.")).record
+            assert "\nlist_variables: " in shown and "\nadd_cell: " not in shown and "\nrun_python: " not in shown
+            (tmp_path / "lesson.toml").unlink()
+            assert "\nadd_cell: " in (await room.cell("%%agent --dry-run\nDo my homework.")).record
+        assert server.requests == []
